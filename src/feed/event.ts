@@ -1,11 +1,11 @@
 const encoder = new TextEncoder();
 
-/** One server-sent event. JSON has no line breaks of its own, so one line of data holds it. */
+/** Encodes a server-sent event. JSON has no line breaks of its own, so one `data` line is enough. */
 export function eventBytes(name: string, data: unknown): Uint8Array {
   return encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-/** How long a reader that lost its stream waits before it opens another one. */
+/** Encodes how long a reader waits before it reconnects after losing its stream. */
 export function retryBytes(waitMs: number): Uint8Array {
   return encoder.encode(`retry: ${waitMs}\n\n`);
 }

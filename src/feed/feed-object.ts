@@ -8,11 +8,11 @@ import { readAttention } from '../overview/attention.ts';
 import { Hub } from './hub.ts';
 
 /**
- * The one object that all dashboards read. It keeps nothing: with no reader it forgets everything, and
- * after a reset its readers come back and it asks again.
+ * The one object that all dashboards read. It stores nothing: without readers it drops its state, and after a reset its
+ * readers reconnect and it asks the pools again.
  */
 export class FeedObject extends DurableObject<Env> implements FeedRpc {
-  /** Null: nobody reads. */
+  /** null while there are no readers. */
   #hub: Hub | null = null;
 
   // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection

@@ -13,40 +13,40 @@ import { Picture } from './picture.ts';
 import { PoolWatch } from './pool-watch.ts';
 import { Reader } from './reader.ts';
 
-/** How long changes are gathered, to be told to everybody at once. */
+/** Interval at which changes are collected and sent to all readers. */
 const TICK_MS = 1_000;
 
-/** Ticks between two beats, and between two looks at what the directory lists. */
+/** Ticks between two beats, and between two reads of the directory. */
 const BEAT_TICKS = 2;
 const LOOK_TICKS = 5;
 
-/** How long after a look a reader that comes is welcomed without another one. */
+/** How long after a read of the directory a new reader needs no other one. */
 const LOOKED_LATELY_MS = 250;
 
-/** How long a browser whose stream broke off waits before it opens another one. */
+/** How long a browser waits before it reconnects after losing its stream. */
 const REOPEN_MS = 1_000;
 
 /**
- * How long a stream lasts. Each opens once more by itself, as a request of its own: what one request may ask of pools and
- * directory is bounded, and a page may be open for days.
+ * Maximum duration of a stream. Its reader then reconnects with a new request, because the platform limits the
+ * subrequests of one request, and a page may be open for days.
  */
 const STREAM_MS_MAX = 600_000;
 
-/** Maximum of warnings that are read to find what needs a person: all that the directory keeps. */
+/** Maximum warnings that are read to build the attention list: all that the directory keeps. */
 const ATTENDED_MAX = 200;
 
-/** Maximum of warnings that a reader is told when it comes. */
+/** Maximum warnings that a new reader receives. */
 const WARNINGS_MAX = 50;
 
-/** A stream that was opened, and what still goes on for its sake. */
+/** An open stream, and the work that is still pending for it. */
 interface Joined {
   readonly body: ReadableStream;
   readonly welcomed: Promise<void>;
 }
 
 /**
- * The life of the dashboards while at least one is open: the pools push what changes in them, and every
- * event is made once and sent to all. It ends with its last reader.
+ * Serves the dashboards while at least one is open. Pools push their changes, and every event is encoded once and sent
+ * to all readers. It ends with its last reader.
  */
 export class Hub {
   readonly #env: Env;
@@ -55,20 +55,20 @@ export class Hub {
   readonly #watch: PoolWatch;
   /** Resolves once all pools have been asked for the first time. */
   readonly #opened: Promise<Picture>;
-  /** Null: the directory has not been read yet. */
+  /** null until the directory has been read. */
   #picture: Picture | null = null;
   readonly #timers = new Timers(steadyClock);
   #cancelTick: () => void;
   #ticks = 0;
   #looking: Promise<void> | null = null;
-  /** Null: not all pools have been asked yet. */
+  /** null until all pools have been asked. */
   #lookedAt: number | null = null;
-  /** Warnings since the first reader came, the latest first: what one is told may be younger than what the directory has. */
+  /** Warnings since the first reader joined, latest first. They may be newer than those that the directory returns. */
   #warned: Warning[] = [];
   #snapshot: { readonly at: number; readonly bytes: Uint8Array } | null = null;
-  /** The last warnings of all pools that the directory had at the last look. */
+  /** Warnings that the directory returned at the last read. */
   #listedWarnings: readonly Warning[] = [];
-  /** The list of what needs a person as it was sent last, as JSON. */
+  /** The attention list as it was last sent, as JSON. */
   #attention = '';
 
   constructor(env: Env, onEmpty: () => void) {
@@ -76,12 +76,12 @@ export class Hub {
     this.#onEmpty = onEmpty;
     this.#watch = new PoolWatch(env, (group) => this.#isLookedAt(group));
     this.#opened = this.#open();
-    // Every reader is told by itself.
+    // Each reader handles this failure itself.
     this.#opened.catch(() => {});
     this.#cancelTick = this.#timers.after(TICK_MS, () => this.#tick());
   }
 
-  /** Opens a stream: beats at once, the snapshot as soon as there is one, and then what changes. */
+  /** Opens a stream. It sends beats at once, a snapshot as soon as there is one, and then changes. */
   join(group: string | null): Joined {
     const endsAt = this.#now() + STREAM_MS_MAX;
     const reader = new Reader(group, endsAt, (gone) => this.#leave(gone));
@@ -95,7 +95,7 @@ export class Hub {
     return { body: reader.body, welcomed };
   }
 
-  /** Takes what a pool pushes, and says what to push from now on. */
+  /** Receives a pool's report. Returns what the pool shall push from now on. */
   take(key: string, report: PoolReport): FeedWants {
     const picture = this.#picture;
     const pool = picture?.pools.get(key);
@@ -107,19 +107,19 @@ export class Hub {
     return this.#isLookedAt(pool.group) ? 'detail' : 'status';
   }
 
-  /** Sends an event to everybody who knows what was before it, or to some of them. */
+  /** Sends an event to the readers that have received their snapshot, or to some of them. */
   report(
     name: FeedEventName,
     data: unknown,
-    isMeant: (reader: Reader) => boolean = () => true,
+    isFor: (reader: Reader) => boolean = () => true,
   ): void {
-    const readers = [...this.#readers].filter((reader) => reader.isWelcomed && isMeant(reader));
+    const readers = [...this.#readers].filter((reader) => reader.isWelcomed && isFor(reader));
     if (readers.length === 0) return;
     const bytes = eventBytes(name, data);
     for (const reader of readers) reader.send(bytes);
   }
 
-  /** Tells everybody of a warning, or that one is over. */
+  /** Sends a warning, or its end, to all readers. */
   warn(warning: Warning): void {
     this.#warned = latestOf([warning, ...this.#warned]);
     this.report('warning', warning);
@@ -129,7 +129,7 @@ export class Hub {
     const picture = new Picture(await readDirectory(this.#env));
     this.#picture = picture;
     await this.#watch.askDue(picture);
-    picture.changes(this.#now()); // All of it is in the snapshots.
+    picture.changes(this.#now()); // The snapshots contain all of it.
     this.#lookedAt = this.#now();
     return picture;
   }
@@ -148,7 +148,7 @@ export class Hub {
     reader.send(eventBytes('detail', picture.detail(group, this.#now())));
   }
 
-  /** Reads the last warnings of all pools. None: the directory is one of before, or out of reach. */
+  /** Reads the latest warnings of all pools. Returns none if the directory is of an older release or unreachable. */
   async #readWarnings(most = WARNINGS_MAX): Promise<readonly Warning[]> {
     try {
       return await directoryOf(this.#env).warnings(most);
@@ -158,14 +158,14 @@ export class Hub {
     }
   }
 
-  /** Makes the list of what needs a person, from what the pools have said. */
+  /** Builds the attention list from the reports of the pools. */
   #attentionOf(picture: Picture): ReturnType<typeof bounded> {
     const warnings = [...this.#warned, ...this.#listedWarnings];
     const groups = picture.groups(this.#now());
     return bounded(attentionNow(this.#env, picture.directory, groups, warnings));
   }
 
-  /** Sends that list to everybody, if it changed. */
+  /** Sends the attention list to all readers if it changed. */
   #reportAttention(picture: Picture): void {
     const list = this.#attentionOf(picture);
     const text = JSON.stringify(list);
@@ -174,7 +174,7 @@ export class Hub {
     this.report('attention', list);
   }
 
-  /** Makes a snapshot, which dashboards that open at the same time share. */
+  /** Builds a snapshot, which dashboards that open at the same time share. */
   #snapshotOf(picture: Picture): Uint8Array {
     const now = this.#now();
     if (this.#snapshot === null || now - this.#snapshot.at >= TICK_MS) {
@@ -192,7 +192,7 @@ export class Hub {
     if (this.#picture !== null && this.#lookedAt !== null) {
       const now = this.#now();
       const changes = this.#picture.changes(now);
-      // Before the change of the group without them: its leases and its figures change as one on a page.
+      // Details go before the change of their group, so that a page updates leases and figures together.
       for (const detail of this.#picture.changedDetails(now)) {
         this.report('detail', detail, ({ group }) => group === detail.name);
       }
@@ -212,7 +212,7 @@ export class Hub {
     }
   }
 
-  /** Looks for a new version and for new pools, and asks those anew who have said nothing for long. */
+  /** Looks for a new version and new pools, and asks pools again that have not reported for long. */
   #look(picture: Picture): Promise<void> {
     this.#looking ??= this.#lookOnce(picture).finally(() => {
       this.#looking = null;
@@ -237,7 +237,7 @@ export class Hub {
       this.#listedWarnings = await this.#readWarnings(ATTENDED_MAX);
       this.#reportAttention(picture);
     } catch (error) {
-      // What is known is better than nothing, and the next look comes soon.
+      // The last state remains usable until the next read.
       logEvent('directory_unreachable', { error: String(error) });
     }
     this.#lookedAt = this.#now();
@@ -266,7 +266,7 @@ export class Hub {
   }
 }
 
-/** Picks the latest, each once: of two that are the same the first. */
+/** Returns the latest warnings without duplicates. The first of two with the same id is kept. */
 function latestOf(warnings: readonly Warning[]): Warning[] {
   const seen = new Set<string>();
   return warnings

@@ -13,10 +13,9 @@ import { withMembers } from '../overview/unused-members.ts';
 import { groupsNeeded } from '../overview/waiting.ts';
 import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts';
 
-/** How long before an earlier report a later one may come. */
+/** Maximum time by which reports of a pool can overtake each other in transit. */
 const OVERTAKEN_MS_MAX = 60_000;
 
-/** The last reply of a pool, and when it came. */
 interface LastReply {
   readonly one: PoolReply<PoolReport>;
   readonly heardAt: number;
@@ -29,31 +28,28 @@ export interface GroupDetail {
   readonly waiters: readonly (WaiterInfo & { readonly partition: string | null })[];
   readonly leases_total: number;
   readonly waiters_total: number;
-  /** The group itself, so that its figures and its leases are of one moment. Null: there is none of that name. */
+  /** The group itself, so that its figures and leases are of the same moment. null if there is none of that name. */
   readonly group: GroupStatus | null;
 }
 
-/** The groups that are not any more as they were shown. */
+/** Groups that changed since they were last shown, and names of those that are gone. */
 interface Changes {
   readonly groups: readonly GroupStatus[];
   readonly gone: readonly string[];
 }
 
-/**
- * The last replies of all pools, put together by groups. It asks nobody and keeps no time: both come from
- * whoever holds it.
- */
+/** Combines the last replies of all pools by group. It sends no requests and has no clock: its owner provides both. */
 export class Picture {
   #directory: Directory;
   /** The listed pools by their keys. */
   #pools: ReadonlyMap<string, PlacedPool> = new Map();
   #byGroup: ReadonlyMap<string, readonly PlacedPool[]> = new Map();
   readonly #known = new Map<string, LastReply>();
-  /** Every group as it was shown last, without ages. */
+  /** Every group as it was last shown, as JSON without ages. */
   readonly #shown = new Map<string, string>();
-  /** Groups to look at when changes are asked for. */
+  /** Groups to compare at the next call of `changes`. */
   readonly #touched = new Set<string>();
-  /** Groups whose leases or waiters are not as they were told. */
+  /** Groups whose leases or waiters changed since they were last sent. */
   readonly #changedDetails = new Set<string>();
 
   constructor(directory: Directory) {
@@ -74,7 +70,10 @@ export class Picture {
     return this.#byGroup.get(group) ?? [];
   }
 
-  /** Takes over what the directory says now. Every group is looked at again: time passes for idle ones. */
+  /**
+   * Applies a new state of the directory. All groups are compared again, because the figures of idle ones change with
+   * time.
+   */
   turn(directory: Directory): void {
     this.#directory = directory;
     const listed = directory.pools.slice(0, ASKED_MAX);
@@ -84,7 +83,7 @@ export class Picture {
     for (const name of [...groupNames(directory), ...this.#shown.keys()]) this.#touched.add(name);
   }
 
-  /** Takes what a pool says. What is older than what is known changes nothing. */
+  /** Applies a pool's report, unless it is older than the last one. */
   note(one: PoolReply<PoolReport>, now: number): void {
     const { group } = one.pool;
     const key = poolKey(one.pool);
@@ -93,15 +92,15 @@ export class Picture {
     this.#known.set(key, { one, heardAt: now });
     this.#touched.add(group);
     for (const name of [...needed(one), ...needed(before)]) this.#touched.add(name);
-    if (detailNews(one) !== detailNews(before)) this.#changedDetails.add(group);
+    if (detailText(one) !== detailText(before)) this.#changedDetails.add(group);
   }
 
-  /** Whether a pool has said something since then, or, without an instant, ever. */
+  /** Whether a pool has reported since an instant, or ever if none is given. */
   hasHeard(pool: PlacedPool, since = -Infinity): boolean {
     return (this.#known.get(poolKey(pool))?.heardAt ?? -Infinity) > since;
   }
 
-  /** Lists what changed since this was asked last. */
+  /** Lists the groups that changed since the last call. */
   changes(now: number): Changes {
     const names = [...this.#touched];
     this.#touched.clear();
@@ -117,12 +116,12 @@ export class Picture {
     return { groups, gone };
   }
 
-  /** Lists all groups, as `GET /status` tells of them. */
+  /** Lists all groups as `GET /status` does. */
   groups(now: number): GroupStatus[] {
     return this.#statusOf(namesWithWaiting(this.#directory, this.#all()), now);
   }
 
-  /** Tells what the pools said of themselves, as if they said it now. */
+  /** Returns the last statuses of pools, aged to now. */
   statuses(names: readonly string[], now: number): PoolReply<PoolStatus>[] {
     return names.flatMap((name) =>
       this.poolsOf(name).flatMap((pool): PoolReply<PoolStatus>[] => {
@@ -138,7 +137,7 @@ export class Picture {
     );
   }
 
-  /** Lists the details that changed since this was asked last. */
+  /** Lists the details that changed since the last call. */
   changedDetails(now: number): GroupDetail[] {
     const changed = [...this.#changedDetails].map((name) => this.detail(name, now));
     this.#changedDetails.clear();
@@ -178,7 +177,7 @@ export class Picture {
     return statusOfGroups(this.#directory, names, this.statuses(names, now), this.#all());
   }
 
-  /** The last replies of all pools, for what calls of one group wait for in others. */
+  /** The last replies of all pools, which show what queued calls of a group need from other groups. */
   #all(): PoolReply<PoolStatus>[] {
     return [...this.#known.values()].map(({ one }) =>
       'error' in one ? one : { pool: one.pool, answer: one.answer.status },
@@ -186,34 +185,38 @@ export class Picture {
   }
 }
 
-/** Lists the groups that waiters of a pool need besides it. */
+/** Lists the other groups that a pool's waiters need. */
 function needed(one: PoolReply<PoolReport> | undefined): string[] {
   return one === undefined || 'error' in one ? [] : groupsNeeded(one.answer.status);
 }
 
-/** The estimate that is left. Null: it is over, and the call still waits as far as is known. */
+/**
+ * Returns the remaining estimate. null means that it has passed and the call is still queued as far as the hub knows.
+ */
 function estimateLeft(estimateMs: number | null, sinceMs: number): number | null {
   return estimateMs === null || estimateMs < sinceMs ? null : estimateMs - sinceMs;
 }
 
-function detailNews(one: PoolReply<PoolReport> | undefined): string | null {
+function detailText(one: PoolReply<PoolReport> | undefined): string | null {
   if (one === undefined || 'error' in one || one.answer.detail === null) return null;
   return JSON.stringify(one.answer.detail, withoutAges);
 }
 
 /**
- * Tells whether a report is out of date: reports of a pool may overtake each other on their way, by seconds.
- * One from longer ago is news: the wall clock was set back, and the pool has begun anew by it.
+ * Whether a report is out of date. Reports of a pool may overtake each other in transit by seconds. A report that seems
+ * much older is current: the wall clock was set back, and the pool uses the new time.
  */
 function isOlder(one: PoolReply<PoolReport>, known: PoolReply<PoolReport> | undefined): boolean {
   if (known === undefined || !('answer' in known) || !('answer' in one)) return false;
-  // A pool at rest is shown with the limits of a newer configuration, although its last report is no newer.
+  // A resting pool is shown with the limits of a newer configuration, although its last report is no newer.
   if (one.answer.configVersion > known.answer.configVersion) return false;
   const aheadMs = known.answer.at - one.answer.at;
   return aheadMs > 0 && aheadMs <= OVERTAKEN_MS_MAX;
 }
 
-/** Ages a status: a pool that says nothing goes on as it was, its waiters wait longer, or it is idle for longer. */
+/**
+ * Ages a status. A silent pool is unchanged, except that its waiters have waited longer or it has been idle for longer.
+ */
 function aged(status: PoolStatus, sinceMs: number): PoolStatus {
   const {
     in_use,

@@ -6,29 +6,32 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import { askPools, forgetIdle, readAwake, readUnasked, type PoolReply } from '../overview/pools.ts';
 import type { Picture } from './picture.ts';
 
-/** How long a pool goes on telling if it is not asked again. */
+/** How long a pool pushes its changes before it must be asked again. */
 const WATCH_MS = 600_000;
 
-/** How long ago a pool that was in use lately was, and when it is asked again: some figures fall with time alone. */
+/**
+ * A pool used within `LATELY_MS` is asked again every `ASK_BUSY_EVERY_MS`, because some of its figures fall with time
+ * alone.
+ */
 const LATELY_MS = 360_000;
 const ASK_BUSY_EVERY_MS = 20_000;
 
-/** How long an idle one sleeps: it is woken no more often than its watch needs. */
+/** Interval for idle pools. Waking them more often than their watch needs would cost more. */
 const ASK_IDLE_EVERY_MS = 240_000;
 
-/** Maximum of pushes a second of all pools together: this object has other work besides. */
+/** Maximum pushes per second of all pools together, because the feed object also has other work. */
 const PUSHES_PER_S = 250;
 
 /**
- * Asks pools that are in use to tell what happens in them, and asks again in time. Those that rest are left alone: the
- * directory knows how they are, and asks them to tell when they come into use.
+ * Asks pools in use to push their changes, and asks again in time. Resting pools are not woken: the directory stores
+ * their state, and asks them to push when they come into use.
  */
 export class PoolWatch {
   readonly #env: Env;
   readonly #isLookedAt: (group: string) => boolean;
-  /** When each pool answered last. One that did not is asked at the next occasion. */
+  /** When each pool was last asked and answered. A pool that did not answer is asked at the next opportunity. */
   readonly #askedAt = new Map<string, number>();
-  /** When those that rest were read last, and at which version: limits and switches hold for them, too. */
+  /** When the resting pools were last read, and at which version: limits and switches apply to them too. */
   #restingRead = { at: -Infinity, version: -1 };
 
   constructor(env: Env, isLookedAt: (group: string) => boolean) {
@@ -36,7 +39,7 @@ export class PoolWatch {
     this.#isLookedAt = isLookedAt;
   }
 
-  /** Asks those in use that are new, did not answer, or were not asked for long, and reads how the others are. */
+  /** Asks the pools in use that are new, did not answer, or were not asked for long. Reads the state of the others. */
   async askDue(picture: Picture): Promise<void> {
     const now = steadyClock.now();
     const awake = await readAwake(this.#env, spanOf(picture, now));
@@ -65,7 +68,7 @@ export class PoolWatch {
     await forgetIdle(this.#env, picture.directory, [...replies, ...read]);
   }
 
-  /** Reads how those are that rest, where one is new, the configuration is, or time may have changed something. */
+  /** Reads the state of resting pools if one is new, the configuration changed, or time may have changed figures. */
   async #readResting(
     picture: Picture,
     pools: readonly PlacedPool[],
@@ -78,7 +81,7 @@ export class PoolWatch {
     this.#restingRead = { at: now, version };
     const known = await readUnasked(this.#env, picture.directory, pools);
     return [...known].flatMap(([pool, { status }]) => {
-      // It has come into use meanwhile.
+      // The pool came into use meanwhile.
       if (picture.hasHeard(pool, now)) return [];
       const at = status.as_of === undefined ? 0 : Date.parse(status.as_of);
       picture.note(
@@ -89,7 +92,7 @@ export class PoolWatch {
     });
   }
 
-  /** Asks some pools, and puts what they say into the picture as it comes. */
+  /** Asks pools, and applies each report to the picture as it arrives. */
   async ask(picture: Picture, pools: readonly PlacedPool[]): Promise<PoolReply<PoolStatus>[]> {
     const { config } = picture.directory;
     const replies = await askPools(this.#env, config, pools, async (stub, pool) => {

@@ -1,18 +1,18 @@
-/** Maximum by which a reader may be behind: one that is further has left, or cannot follow. */
+/** Maximum backlog of a reader, in events and bytes. A reader beyond it has left or cannot follow. */
 const WAITING_MAX = 64;
 const WAITING_BYTES_MAX = 4 * 1_048_576;
 
 /**
- * One open stream. What is sent waits here until the reader takes it, so that a slow one holds up nobody:
- * it is dropped when too much waits, and comes back by itself to a fresh picture.
+ * One open stream. Events are buffered until the reader takes them, so a slow reader delays no other. A reader that
+ * exceeds the buffer is dropped, and reconnects automatically to a new snapshot.
  */
 export class Reader {
-  /** The group whose leases and waiters it wants to see; null: none. */
+  /** The group whose leases and waiters it receives, or null for none. */
   readonly group: string | null;
-  /** When it is sent away, to come back by itself. */
+  /** When the stream ends, so that the reader reconnects. */
   readonly endsAt: number;
   readonly body: ReadableStream;
-  /** It has been told everything that a change may change. */
+  /** Whether it has received the state that later changes build on. */
   isWelcomed = false;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #onEnd: (reader: Reader) => void;
@@ -25,14 +25,14 @@ export class Reader {
     this.group = group;
     this.endsAt = endsAt;
     this.#onEnd = onEnd;
-    // Not a stream of our own making: of those the runtime does not always tell that the reader left.
+    // A stream implemented in JavaScript is not reliably notified when its reader leaves.
     const { readable, writable } = new IdentityTransformStream();
     this.body = readable;
     this.#writer = writable.getWriter();
     this.#writer.closed.catch(() => this.end());
   }
 
-  /** Something was sent that it has not taken yet. */
+  /** Whether an event has been sent that the reader has not taken yet. */
   get isBehind(): boolean {
     return this.#isWriting;
   }
@@ -48,7 +48,7 @@ export class Reader {
     if (!this.#isWriting) this.#write().catch(() => this.end());
   }
 
-  /** Ends the stream in good order with a last word, unless the reader is behind: then it breaks off. */
+  /** Closes the stream after a final event. A stream whose reader is behind is aborted instead. */
   endWell(last: Uint8Array): void {
     if (this.#hasEnded || this.isBehind) {
       this.end();
@@ -62,7 +62,7 @@ export class Reader {
     this.#onEnd(this);
   }
 
-  /** Lets go of the reader; its stream breaks off. */
+  /** Drops the reader and aborts its stream. */
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

@@ -3,14 +3,16 @@ import type { CallCounts } from '../contract/history.ts';
 /** Maximum length of a name in a count. */
 const NAME_LENGTH_MAX = 128;
 
-/** A key that calls a model of an upstream. */
 interface CallKind {
   readonly caller: string;
   readonly upstream: string;
   readonly model: string | null;
 }
 
-/** Counts calls by their key, upstream and model. Kinds beyond the maximum are not counted: callers may make models up. */
+/**
+ * Counts calls by key, upstream and model. Combinations beyond the maximum are not counted, because callers may make up
+ * models.
+ */
 export class CallsByKind {
   readonly #counts = new Map<string, [string, string, string | null, number]>();
   readonly #max: number;
@@ -33,15 +35,15 @@ export class CallsByKind {
     }
   }
 
-  /** Lists the kinds with the most calls, the most first. */
+  /** Lists the combinations with the most calls first. */
   most(count: number): CallCounts {
     return [...this.#counts.values()].toSorted((a, b) => b[3] - a[3]).slice(0, count);
   }
 }
 
-/** Adds up counts, and keeps the kinds with the most calls. */
+/** Adds up counts, and keeps the combinations with the most calls. */
 export function sumOfCalls(all: readonly CallCounts[], max = Infinity): CallCounts {
-  // The counts are bounded already, so all of them are added up before any is left out.
+  // The inputs are bounded, so all of them are added up before any is left out.
   const sum = new CallsByKind(Infinity);
   for (const counts of all) {
     for (const [caller, upstream, model, calls] of counts) {

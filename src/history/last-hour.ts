@@ -4,14 +4,14 @@ import { quantileMs } from '../core/parts/histogram.ts';
 import { refusedForLimits } from '../core/words/signal.ts';
 import { inSteps } from './points.ts';
 
-/** Length of a step, and how many there are. */
+/** One hour in steps of 5 minutes. */
 const STEP_MS = 300_000;
 const STEPS = 12;
 
 /**
- * Makes the figures of an hour of its minutes, which are in the order of time.
+ * Sums up the last hour from its minutes, oldest first.
  *
- * @param sinceMs from when on there is data; null: there is none
+ * @param sinceMs time from which data exists, or null if there is none
  */
 export function lastHourOf(
   minutes: readonly HistoryPoint[],

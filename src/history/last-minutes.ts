@@ -1,13 +1,18 @@
 import { MINUTE_MS, type HistoryPoint } from '../contract/history.ts';
 import { NOT_FAILING_AFTER_MS, NOTHING_LATELY_AFTER_MS, type Lately } from '../contract/status.ts';
 
-/** How long nothing must have been served for a group to count as failing: a few failures among served calls are none. */
+/**
+ * Minimum time without a served call for a group to count as failing. A few failures among served calls do not count.
+ */
 const UNSERVED_MS = MINUTE_MS;
 
-/** Calls whose callers left, or that an upstream answered with an error status. So many in a row without a served one are a failure. */
+/**
+ * Minimum number of unclear ends (the caller left, or the upstream answered with an error status) without a served call
+ * in between for a group to count as failing.
+ */
 const UNSERVED_MIN = 3;
 
-/** Refusals that the caller asked for, and those for which the group has a state of its own as long as they last. */
+/** Rejections that the caller asked for, and those that the group already shows as a state of its own. */
 const NO_FAILURES: ReadonlySet<string> = new Set([
   'busy',
   'cancelled',
@@ -18,8 +23,8 @@ const NO_FAILURES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Describes how the calls of the last minutes fared, from points of a minute each in the order of time. Null: nothing was
- * served, and nothing failed.
+ * Summarizes the calls of the last minutes from points of one minute, oldest first. Returns null if no call was served
+ * and none failed.
  */
 export function latelyOf(minutes: readonly HistoryPoint[], now: number): Lately | null {
   const recent = minutes.filter(({ at }) => at > now - NOTHING_LATELY_AFTER_MS);
@@ -52,7 +57,7 @@ export function latelyOf(minutes: readonly HistoryPoint[], now: number): Lately 
   };
 }
 
-/** Calls that were served. A point of an older release does not count ends: what was granted counts as served. */
+/** Counts served calls. Points of an older release do not count ends, so their granted calls count as served. */
 function servedIn({ ended, granted, answeredErrors = {} }: HistoryPoint): number {
   return ended === undefined ? granted : (ended['success'] ?? 0) - total(answeredErrors);
 }
@@ -61,7 +66,7 @@ function hasFailed(point: HistoryPoint): boolean {
   return failuresIn(point) + unclearIn(point) > 0;
 }
 
-/** Calls that were not served, perhaps for the sake of their callers. */
+/** Counts calls that were not served, possibly because of their callers. */
 function unclearIn({ ended = {}, answeredErrors = {} }: HistoryPoint): number {
   return (ended['cancelled'] ?? 0) + total(answeredErrors);
 }

@@ -3,7 +3,7 @@ import { sumOfCalls } from './call-counts.ts';
 import { joinTenants } from './tenant-times.ts';
 import { addCounts } from '../core/parts/histogram.ts';
 
-/** Joins two points of one pool, an earlier and a later one. The limit is the later one's. */
+/** Joins an earlier and a later point of one pool. The limit is that of the later one. */
 export function joinInTime(earlier: HistoryPoint, later: HistoryPoint): HistoryPoint {
   return {
     ...added(earlier, later),
@@ -17,8 +17,8 @@ export function joinInTime(earlier: HistoryPoint, later: HistoryPoint): HistoryP
 }
 
 /**
- * Joins the points of two pools of one group. The most in use and queued are bounds: the
- * pools need not have had them at the same instant.
+ * Joins the points of two pools of one group. The maxima in use and queued are upper bounds, because the pools may have
+ * reached them at different times.
  */
 export function joinPools(a: HistoryPoint, b: HistoryPoint): HistoryPoint {
   const sum = (x: number | null, y: number | null) => (x === null || y === null ? null : x + y);
@@ -33,7 +33,7 @@ export function joinPools(a: HistoryPoint, b: HistoryPoint): HistoryPoint {
   };
 }
 
-/** Puts points, which are in the order of time, into steps. Steps in which nothing happened are left out. */
+/** Groups points, oldest first, into steps. Steps without points are left out. */
 export function inSteps(points: readonly HistoryPoint[], stepMs: number): HistoryPoint[] {
   const steps: HistoryPoint[] = [];
   for (const point of points) {
@@ -87,7 +87,7 @@ function added(a: HistoryPoint, b: HistoryPoint): Sums {
 
 type EndCounts = Pick<HistoryPoint, 'ended' | 'granted'>;
 
-/** Adds up how calls ended. Of a point of an older release all that were granted count as served. */
+/** Adds up how calls ended. In a point of an older release all granted calls count as served. */
 function addEnded(a: EndCounts, b: EndCounts): Pick<HistoryPoint, 'ended'> {
   if (a.ended === undefined && b.ended === undefined) return {};
   const endsOf = ({ ended, granted }: EndCounts): Tallies => ended ?? { success: granted };
@@ -102,7 +102,7 @@ function addAnswered(
   return Object.keys(answeredErrors).length === 0 ? {} : { answeredErrors };
 }
 
-/** Maximum kinds of calls that a joined point counts. */
+/** Maximum combinations of key, upstream and model in a joined point. */
 const KINDS_JOINED = 100;
 
 function addCalls(
@@ -115,7 +115,7 @@ function addCalls(
 
 type WaitCounts = Pick<HistoryPoint, 'waitedFor' | 'waitedForMs' | 'tenantsWaited' | 'tenantsHeld'>;
 
-/** Adds up why calls waited, and whose. A point of an older release says nothing of it, and takes nothing away. */
+/** Adds up wait reasons and their tenants. Points of an older release have none and count as empty. */
 function addWaits(a: WaitCounts, b: WaitCounts): WaitCounts {
   if (a.waitedFor === undefined && b.waitedFor === undefined) return {};
   return {
@@ -149,7 +149,7 @@ type Tallies = Readonly<Record<string, number>>;
 
 const addTallies = (a: Tallies, b: Tallies): Tallies => joinTallies(a, b, (x, y) => x + y);
 
-/** Joins each name's number in the one with that in the other; a name that is missing has 0. */
+/** Joins the counts of each name. A missing name counts as 0. */
 function joinTallies(a: Tallies, b: Tallies, join: Join): Tallies {
   const joined: Record<string, number> = { ...a };
   for (const [name, count] of Object.entries(b)) joined[name] = join(joined[name] ?? 0, count);

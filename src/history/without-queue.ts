@@ -1,6 +1,6 @@
 /**
- * An estimate of what refusals and retries would have cost without the queue: docs/patterns.md has its assumptions, and
- * scripts/without-queue.ts plays through the days that its factors are from.
+ * Estimates what refusals and retries would have cost without the queue. docs/patterns.md lists its assumptions.
+ * scripts/without-queue.ts simulates the days from which its factors come.
  */
 
 interface EstimateRange {
@@ -8,16 +8,16 @@ interface EstimateRange {
   readonly to: number;
 }
 
-/** Tries after the first for each call that waited, where each client makes three: most where there is one slot. */
+/** Extra attempts per queued call if each client makes three attempts. The maximum is for one slot. */
 export const ATTEMPTS_MORE: EstimateRange = { from: 0.7, to: 1.7 };
 
-/** Calls that fail, for each that waited: the fewest where slots are many, the most where there is one. */
+/** Failed calls per queued call. The minimum is for many slots, the maximum for one. */
 export const FAILED_CALLS: EstimateRange = { from: 0.1, to: 0.75 };
 
-/** Paid calls that a failed one takes with it: one, or half of the other nine steps of a run of ten. */
+/** Paid calls lost with a failed one: one, or half of the other nine steps of a run of ten. */
 export const STEPS_LOST = { one: 1, run: 4.5 } as const;
 
-/** Works out the estimate of calls that waited and were served, at the mean cost of a call. */
+/** Estimates for queued and served calls, at the mean cost of a call. */
 export function withoutQueue(waited: number, meanUsd: number) {
   const failed = times(FAILED_CALLS, waited);
   return {

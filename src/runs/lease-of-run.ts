@@ -9,10 +9,10 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import { within } from '../runtime/within.ts';
 import type { HeldByRun } from './run.ts';
 
-/** How long a pool may take to an answer. */
+/** Time limit for a pool's answer. */
 const ANSWER_LOST_MS = 5_000;
 
-/** How long before each try to give a lease back: a pool that is being reset is there again soon. */
+/** Pause before each attempt to release a lease. A pool that is being reset is soon available again. */
 const RELEASE_PAUSES_MS = [0, 500, 2_000];
 
 /** Renews a lease by its id, wherever its pool is. */
@@ -33,7 +33,7 @@ async function renewAt(env: Env, lease: HeldByRun): Promise<RenewByIdAnswer> {
   return poolOf(env, group, own, lease).renew(leaseId, status, { ...held, partition: own });
 }
 
-/** Gives a lease back. Whatever fails: its TTL ends it. */
+/** Releases a lease. If all attempts fail, the lease expires by its TTL. */
 export async function releaseLease(
   env: Env,
   lease: HeldByRun,
@@ -52,12 +52,12 @@ export async function releaseLease(
         : poolOf(env, group, partition, lease).release(...end);
       return await within(ANSWER_LOST_MS, released, after);
     } catch {
-      // The next try; after the last one as said.
+      // The next attempt follows. After the last one the TTL ends the lease.
     }
   }
 }
 
-/** Tells of the lease as its holder would now. */
+/** Describes the lease as its holder would now. */
 function heldNow({ held, grantedAt, expiresAt }: HeldByRun): ResumeRequest {
   const now = steadyClock.now();
   return { ...held, heldMs: now - grantedAt, hasLapsed: now >= expiresAt, sentAt: now };

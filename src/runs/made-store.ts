@@ -1,13 +1,13 @@
 import type { MadeRequest } from '../contract/rpc/runs-rpc.ts';
 
-/** How long it is known which upstream made an object: as long as providers keep most of them. */
+/** How long the upstream of an object is stored: as long as providers keep most objects. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 
-/** Maximum objects of one caller, and of one instance. The oldest are forgotten. */
+/** Maximum objects of one caller, and of one instance. The oldest are deleted. */
 const CALLER_MAX = 2_000;
 const INSTANCE_MAX = 50_000;
 
-/** Number of writes between two looks whether there are too many. */
+/** Number of writes between two prunings. */
 const PRUNE_EVERY = 256;
 
 const TABLE = `CREATE TABLE IF NOT EXISTS made (id TEXT PRIMARY KEY, caller TEXT NOT NULL,
@@ -16,7 +16,7 @@ const TABLE = `CREATE TABLE IF NOT EXISTS made (id TEXT PRIMARY KEY, caller TEXT
 const OF_CALLER = `SELECT id FROM (SELECT id, row_number() OVER
   (PARTITION BY caller ORDER BY until DESC) AS place FROM made) WHERE place > ?`;
 
-/** Maximum of each, for tests. */
+/** The maximums, which tests lower. */
 export interface MadeBounds {
   readonly caller: number;
   readonly instance: number;
@@ -29,11 +29,14 @@ const BOUNDS: MadeBounds = {
   pruneEvery: PRUNE_EVERY,
 };
 
-/** Which upstream made what a caller asks for by its id. Ids and callers are keyed hashes. */
+/** Stores which upstream made an object that callers request by its id. Ids and callers are keyed hashes. */
 export class MadeStore {
   readonly #sql: SqlStorage;
   readonly #bounds: MadeBounds;
-  /** Instances mostly end before `pruneEvery` writes: they begin anywhere, so that one in so many writes prunes all the same. */
+  /**
+   * Starts at a random value, because most instances end before `pruneEvery` writes. On average one in that many writes
+   * prunes.
+   */
   #writes: number;
 
   constructor(sql: SqlStorage, bounds = BOUNDS) {

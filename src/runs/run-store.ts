@@ -1,8 +1,8 @@
 import type { HeldByRun, UpstreamRun } from './run.ts';
 
 /**
- * The rows of runs. A renewal of all writes one row: a run has its own written when it begins, when a renewal of it fails or
- * another instance of its pool has taken it up, and when it ends.
+ * Stores runs. Renewing all of them writes one row. A run's own row is written when the run begins, when its renewal
+ * fails, when another instance of a pool has resumed one of its leases, and when it ends.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS run (id TEXT PRIMARY KEY, until INTEGER NOT NULL,
@@ -57,7 +57,7 @@ export class RunStore {
     this.#sql.exec('DELETE FROM run WHERE id = ?', id);
   }
 
-  /** Notes until when all leases count that are not late. */
+  /** Stores the expiry of all leases that are not late. */
   noteRenewed(expiresAt: number): void {
     this.#sql.exec('INSERT OR REPLACE INTO renewal (id, expires_at) VALUES (0, ?)', expiresAt);
   }

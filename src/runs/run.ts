@@ -1,17 +1,17 @@
 import type { RunLease } from '../contract/rpc/runs-rpc.ts';
 
-/** A lease of a run, and until when its pool counts it unless it is renewed. Instants are of the object's clock. */
+/** A lease of a run, and when it expires unless it is renewed. Times are of the object's clock. */
 export interface HeldByRun extends RunLease {
   readonly grantedAt: number;
   readonly expiresAt: number;
 }
 
-/** Something that goes on at its upstream, with its leases. */
+/** Work that continues at an upstream after its answer, and the leases that it holds. */
 export interface UpstreamRun {
   readonly id: string;
-  /** When its leases are given back, whatever becomes of it. */
+  /** When its leases are released at the latest. */
   readonly until: number;
   readonly leases: readonly HeldByRun[];
-  /** A renewal of it has failed, so that those of the others say nothing of it. */
+  /** Whether its last renewal failed, so the common renewal time does not apply to it. */
   readonly isLate: boolean;
 }

@@ -11,34 +11,32 @@ import { MadeStore } from './made-store.ts';
 import type { HeldByRun, UpstreamRun } from './run.ts';
 import { RunStore } from './run-store.ts';
 
-/** How often leases are renewed: three times within the shortest that one lasts. */
+/** Interval of renewals: three within the shortest lease duration. */
 const RENEW_EVERY_MS = 12_000;
 const AT_ONCE = 16;
 
 /**
- * How late an alarm may be before it counts as lost. Where a timer renews, the alarm is set this much later, so that it fires
+ * Delay after which an alarm counts as lost. Where a timer renews, the alarm is set this much later, so that it fires
  * only if the timer did not.
  */
 const ALARM_LATE_MS = 3_000;
 
-/** Maximum of runs that one upstream has here; the slots of others go back with their answers. */
+/** Maximum runs of one upstream. Slots of further calls are released with their answers. */
 const RUNS_MAX = 2_000;
 
-/** The end of a renewal: the lease as it is by then. `late`: that could not be told. */
+/** Result of a renewal: the renewed lease, or why there is none. `late` means that the pool did not answer. */
 type RunRenewal = HeldByRun | 'late' | 'revoked' | 'gone';
 
-/**
- * The leases of all runs at one upstream: renewed until somebody says that their run has ended, or its time is over.
- */
+/** Renews the leases of all runs at one upstream until a run is reported as ended or its time is up. */
 export class RunsObject extends DurableObject<Env> implements RunsRpc {
   readonly #store: RunStore;
   readonly #runs: Map<string, UpstreamRun>;
-  /** Runs that are about to be held, and whether they have ended meanwhile: a webhook may be faster. */
+  /** Runs that are being added, and whether they ended meanwhile: a webhook may arrive first. */
   readonly #coming = new Map<string, { hasEnded: boolean }>();
   readonly #timers = new Timers(steadyClock);
-  /** Objects that were made, in those instances that are named for it: the others have no table for it. */
+  /** Created only in instances that store made objects. The others have no table for them. */
   #made: MadeStore | null = null;
-  /** Wall-clock time of the alarm; null: none was set by this instance. */
+  /** Wall-clock time of the alarm, or null if this instance has set none. */
   #alarmAt: number | null = null;
   #cancelTimer: (() => void) | null = null;
 
@@ -51,7 +49,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
       .blockConcurrencyWhile(async () => {
         const alarmAt = await ctx.storage.getAlarm();
         if (alarmAt === null || isLost(alarmAt)) await this.#arm(0);
-        // The timer ended with the instance before.
+        // The timer ended with the previous instance.
         else if (this.#hasTimer) await this.#arm(Math.max(0, alarmAt - ALARM_LATE_MS - Date.now()));
       })
       .catch(() => {});
@@ -60,13 +58,13 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
   async hold({ run: id, forMs, leases }: RunRequest): Promise<'held' | 'late' | 'no'> {
     if (this.#runs.size >= RUNS_MAX && !this.#runs.has(id)) return 'no';
     const now = steadyClock.now();
-    const asked = leases.map((lease): HeldByRun => {
+    const requested = leases.map((lease): HeldByRun => {
       const { heldMs = 0, hasLapsed } = lease.held;
       return { ...lease, grantedAt: now - heldMs, expiresAt: hasLapsed ? now : Infinity };
     });
     const coming = { hasEnded: false };
     this.#coming.set(id, coming);
-    const renewed = await Promise.all(asked.map((lease) => this.#renew(lease)));
+    const renewed = await Promise.all(requested.map((lease) => this.#renew(lease)));
     if (this.#coming.get(id) === coming) this.#coming.delete(id);
     if (coming.hasEnded) return 'no';
     const taken = renewed.filter((one) => typeof one === 'object');
@@ -89,7 +87,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     }
     this.#runs.delete(id);
     await this.#release(run.leases, outcome);
-    // Behind the release: whoever finds the row of one that was not released goes on with it.
+    // The row is removed after the release, so that a later instance continues with a run whose release failed.
     if (!this.#runs.has(id)) this.#store.remove(id);
   }
 
@@ -126,16 +124,19 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     }
   }
 
-  /** Nobody has said that it ended. */
+  /** Ends a run whose end was not reported in time. */
   async #runOut({ id, leases }: UpstreamRun): Promise<void> {
     logEvent('run_not_ended', { upstream: leases[0]?.held.upstream ?? null, run: id });
     await this.end(id, 'cancelled');
   }
 
-  /** Renews the leases of a run, and drops those that are gone. Returns until when they count; late ones say nothing. */
+  /**
+   * Renews the leases of a run, and drops those that are gone. Returns when they expire, or Infinity if the run is
+   * late.
+   */
   async #renewRun(run: UpstreamRun): Promise<number> {
     const renewed = await Promise.all(run.leases.map((lease) => this.#renew(lease)));
-    // Meanwhile it may have ended, or begun anew.
+    // The run may have ended meanwhile, or begun again.
     if (this.#runs.get(run.id) !== run) return Infinity;
     if (renewed.includes('revoked')) {
       await this.end(run.id, 'cancelled');
@@ -170,7 +171,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
           return 'revoked';
         case 'gone': {
           const { attachment: known = 0 } = lease.held;
-          // An instance that another one has replaced says so too.
+          // A replaced instance also reports `gone`, with an older attachment.
           return (answer.attachment ?? known) < known ? 'late' : 'gone';
         }
       }
@@ -190,7 +191,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     );
   }
 
-  /** Schedules the next renewal of all leases: when the time of the first run is over, or at the interval. */
+  /** Schedules the next renewal of all leases: after the interval, or when the first run's time is up. */
   async #arm(withinMs = RENEW_EVERY_MS): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
@@ -199,7 +200,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     const untils = [...this.#runs.values()].map(({ until }) => until);
     const overInMs = Math.min(...untils) - steadyClock.now();
     const inMs = Math.max(0, Math.min(withinMs, overInMs));
-    // An alarm uses the wall clock and is late after that was set back. In one process a timer costs nothing.
+    // An alarm uses the wall clock and is late after that was set back. In a single process a timer costs nothing.
     if (this.#hasTimer) {
       this.#cancelTimer = this.#timers.after(inMs, () => this.ctx.waitUntil(this.#renewAll()));
     }
@@ -213,21 +214,21 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
 }
 
 /**
- * Whether an alarm will not fire in time: an overdue alarm may never fire, and one that is further ahead than alarms are set
- * dates from before the wall clock was set back.
+ * Whether an alarm will not fire in time. An overdue alarm may never fire. One that is set too far ahead dates from
+ * before the wall clock was set back.
  */
 function isLost(alarmAt: number): boolean {
   const inMs = alarmAt - Date.now();
   return inMs < -ALARM_LATE_MS || inMs > RENEW_EVERY_MS + ALARM_LATE_MS;
 }
 
-/** Leases that a run held before it began anew under its id. */
+/** Leases that a run held before it began again under the same id. */
 function replacedBy({ leases }: UpstreamRun, next: UpstreamRun): HeldByRun[] {
   const kept = new Set(next.leases.map(({ held }) => held.leaseId));
   return leases.filter(({ held }) => !kept.has(held.leaseId));
 }
 
-/** Whether an instance of a pool has taken a lease up, or one is gone. */
+/** Whether an instance of a pool has resumed a lease, or a lease is gone. */
 function isOther({ leases: before }: UpstreamRun, { leases }: UpstreamRun): boolean {
   return (
     before.length !== leases.length ||

@@ -1,32 +1,33 @@
 import type { Forwarded } from '../contract/rpc/forwarded.ts';
 import type { Env } from '../env.ts';
 
-/** The address of everybody who comes from one that is not known. */
-const EVERYBODY = 'everybody';
+/** Stands for all requests whose address is unknown, so they are counted together. */
+const UNKNOWN_ADDRESS = 'everybody';
 
 interface AddressHeaders {
   readonly headers: Headers;
-  /** Unlike Cloudflare's, that of the forwarder is `Forwarded`. */
+  /** Cloudflare's request properties, or `Forwarded` from the self-hosted forwarder. */
   readonly cf?: object | undefined;
 }
 
 /**
- * Says where a request comes from, as it counts for whoever misbehaves: an address of IPv6 by its first 64
- * bits, since whoever has one address has all that begin with them. Cloudflare sets `cf-connecting-ip`, which
- * callers could write themselves where Headgate hosts itself: there the forwarder says it, as a property that
- * no header of theirs can set.
+ * Returns the address under which failed and rejected requests are counted. IPv6 addresses count by their first 64
+ * bits, because a client usually owns the whole prefix.
+ *
+ * Cloudflare sets `cf-connecting-ip`. Callers of a self-hosted Headgate could set that header themselves. There the
+ * forwarder passes the address as a property that no header can set.
  */
 export function addressOf(env: Pick<Env, 'BOOT_ID'>, { headers, cf }: AddressHeaders): string {
   if (env.BOOT_ID === undefined) {
-    return countedAddress(headers.get('cf-connecting-ip') ?? EVERYBODY);
+    return countedAddress(headers.get('cf-connecting-ip') ?? UNKNOWN_ADDRESS);
   }
-  const { clientIp = EVERYBODY }: Partial<Forwarded> = { ...cf };
+  const { clientIp = UNKNOWN_ADDRESS }: Partial<Forwarded> = { ...cf };
   return countedAddress(clientIp);
 }
 
-/** The form in which an address is counted: the first 64 bits of IPv6; an IPv4-mapped IPv6 address as IPv4. */
+/** Returns the first 64 bits of an IPv6 address. An IPv4-mapped IPv6 address is returned as IPv4. */
 export function countedAddress(address: string): string {
-  // A link-local one may come with the name of its interface.
+  // A link-local address may carry the name of its interface.
   const host = `[${address.replace(/%.*$/s, '')}]`;
   if (!address.includes(':') || !URL.canParse(`http://${host}`)) return address;
   const words = v6Words(new URL(`http://${host}`).hostname.slice(1, -1));
@@ -36,12 +37,12 @@ export function countedAddress(address: string): string {
   return isMapped ? bytes.join('.') : `${prefix.join(':')}::/64`;
 }
 
-/** Tells whether nobody else comes from there. Where Headgate hosts itself it may be the proxy that does TLS. */
+/** Whether an address belongs to one client. Behind a self-hosted Headgate it may be the proxy that terminates TLS. */
 export function isOwnAddress(env: Pick<Env, 'BOOT_ID'>, address: string): boolean {
-  return env.BOOT_ID === undefined && address !== EVERYBODY;
+  return env.BOOT_ID === undefined && address !== UNKNOWN_ADDRESS;
 }
 
-/** Reads the eight words of an address as `URL` writes it: lower-case hexadecimal, one `::` at most. */
+/** Parses an address as `URL` writes it (lower-case hexadecimal, at most one `::`) into its eight 16-bit words. */
 export function v6Words(address: string): number[] {
   const [head = '', tail] = address.split('::');
   const words = (text: string) =>

@@ -1,15 +1,17 @@
 import { SteadyClock } from './steady-clock.ts';
 
-/** Runs something after a time, unless it is called off by what this returns. */
+/** Runs a function after a delay. Returns a function that cancels it. */
 export type Schedule = (ms: number, run: () => void) => () => void;
 
-/** Schedules on a timer of its own. */
+/** Uses one runtime timer per entry. */
 export const onTimer: Schedule = (ms, run) => {
   const timer = setTimeout(run, ms);
   return () => clearTimeout(timer);
 };
 
-/** How long until the first look: most calls are over by then, before anything of theirs is due. */
+/**
+ * Maximum delay until a new entry is first checked. Most calls end sooner, so their later entries never set a timer.
+ */
 const FIRST_LOOK_MS = 1_000;
 
 interface ClockEntry {
@@ -18,11 +20,11 @@ interface ClockEntry {
 }
 
 /**
- * Everything that one call schedules, on one timer of the runtime: a small call watches five times at
- * once, and as many timers would cost it more than its routing does.
+ * Runs everything that one call schedules on a single runtime timer. A small call schedules five entries at once, and
+ * five timers would cost more than its routing.
  *
- * The timer is set no further ahead than it must be for what is due first, and looks at the rest when
- * it fires. Nothing ends it with the call: it ends with the call's context, or finds nothing to do.
+ * The timer is set for the earliest entry and checks the others when it fires. It is not cleared when the call ends: it
+ * ends with the call's context, or fires and finds no entries.
  */
 export class CallClock {
   readonly #entries = new Set<ClockEntry>();
@@ -36,7 +38,7 @@ export class CallClock {
     const entry = { at: now + ms, run };
     this.#entries.add(entry);
     const { timesSetBack } = this.#clock;
-    // The timer that is set already, which the runtime would keep for as much longer.
+    // After a step back of the wall clock the runtime would delay the existing timer by the length of the step.
     if (timesSetBack !== this.#timesSetBack) this.#firesAt = Infinity;
     this.#timesSetBack = timesSetBack;
     this.#arm(Math.min(entry.at, now + FIRST_LOOK_MS));

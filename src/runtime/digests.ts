@@ -1,11 +1,11 @@
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 
-/** Maximum digests that are kept: hashing costs more than everything else that a small call needs. */
+/** Maximum cached digests. They are cached because hashing costs more than everything else that a small call does. */
 const CACHED_MAX = 1_000;
 
 const encoder = new TextEncoder();
 
-/** Wraps a digest in a bounded memory of results by what they were made of, oldest out first. */
+/** Caches results by their input. The oldest entries are dropped first. */
 function createCache(
   compute: (text: string) => Promise<string>,
 ): (text: string) => Promise<string> {
@@ -23,24 +23,27 @@ function toHex(bytes: ArrayBuffer): string {
   return new Uint8Array(bytes).toHex();
 }
 
-/** Hashes a secret by SHA-256, as `sha256:<hex>`. It is remembered nowhere. */
+/** Returns `sha256:<hex>`. The result is not cached. */
 export async function secretHash(secret: string): Promise<string> {
   return `sha256:${toHex(await crypto.subtle.digest('SHA-256', encoder.encode(secret)))}`;
 }
 
 /**
- * Compares two hashes of secrets. They have one length, so that neither the length of a secret nor the
- * first difference shows in the time.
+ * Compares two hashes of secrets in constant time. Hashes have one length, so timing reveals neither the length of a
+ * secret nor the position of the first difference.
  */
 export function isSameHash(a: string, b: string): boolean {
   const [left, right] = [encoder.encode(a), encoder.encode(b)];
   return left.byteLength === right.byteLength && crypto.subtle.timingSafeEqual(left, right);
 }
 
-/** Hashes a gateway key: the form in which the configuration lists keys, remembered for the calls to come. */
+/** Returns the hash of a gateway key as the configuration lists it. The result is cached. */
 export const gatewayKeyHash = createCache(secretHash);
 
-/** Hashes what stands behind the first line, which is the key in base64: 96 bits of an HMAC-SHA-256. */
+/**
+ * Returns 96 bits of an HMAC-SHA-256 as hexadecimal. The first line of the input is the key in base64, and the rest is
+ * the text.
+ */
 async function keyedHash(keyAndText: string): Promise<string> {
   const split = keyAndText.indexOf('\n');
   const key = await crypto.subtle.importKey(
@@ -55,7 +58,7 @@ async function keyedHash(keyAndText: string): Promise<string> {
 }
 
 const fingerprintOf = createCache(async (text) => `fp_${await keyedHash(text)}`);
-/** How the names of accounts begin. */
+/** Prefix of account names. */
 export const ACCOUNT_PREFIX = 'acct_';
 
 const accountNameOf = createCache(async (text) => `${ACCOUNT_PREFIX}${await keyedHash(text)}`);
@@ -64,32 +67,29 @@ const sessionHashOf = createCache(keyedHash);
 const partitionHashOf = createCache(async (text) => `h:${await keyedHash(text)}`);
 
 /**
- * Makes what stands for a provider's key wherever Headgate keeps or shows something of it: an HMAC-SHA-256
- * under the deployment's own key, so that it says nothing to somebody who only has a list of keys.
+ * Returns the fingerprint that replaces a provider key wherever Headgate stores or shows it. It is an HMAC-SHA-256
+ * under the deployment's own key, so a list of keys alone does not identify a fingerprint.
  */
 export function fingerprint(fingerprintKey: string, credential: string): Promise<string> {
   return fingerprintOf(`${fingerprintKey}\n${credential}`);
 }
 
-/**
- * Makes what stands for the user or session of a call in the same way. Callers choose these texts, so they have a cache of
- * their own.
- */
+/** Returns the keyed hash of a call's user or session. Callers choose these texts, so they have their own cache. */
 export function sessionHash(fingerprintKey: string, session: string): Promise<string> {
   return sessionHashOf(`${fingerprintKey}\nsession ${session}`);
 }
 
-/** Makes what stands for a value of a caller's in the name of a pool that is in a jurisdiction, in the same way. */
+/** Returns the keyed hash of a caller's value, for the name of a pool in a jurisdiction. */
 export function partitionHash(fingerprintKey: string, value: string): Promise<string> {
   return partitionHashOf(`${fingerprintKey}\npartition ${value}`);
 }
 
-/** Makes what stands for an account of a provider in the same way: its id may tell whose it is. */
+/** Returns the keyed hash that names a provider's account, because the account's id may reveal its owner. */
 export function accountName(fingerprintKey: string, account: string): Promise<string> {
   return accountNameOf(`${fingerprintKey}\naccount ${account}`);
 }
 
-/** Makes what stands for an object that a provider made, and for its caller, in the same way. */
+/** Returns the keyed hash of an object that a provider made, or of its caller. */
 export function madeHash(fingerprintKey: string, made: string): Promise<string> {
   return madeHashOf(`${fingerprintKey}\nmade ${made}`);
 }

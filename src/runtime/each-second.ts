@@ -1,4 +1,4 @@
-/** Counts what may be done only so often in a second. */
+/** Limits how often something may be done in a second. */
 export class EachSecond {
   readonly #max: number;
   #beganAt = -Infinity;
@@ -8,7 +8,7 @@ export class EachSecond {
     this.#max = max;
   }
 
-  /** Tells whether it may be done once more now; counted if so. */
+  /** Whether it may be done once more now. If so, it is counted. */
   mayOneMore(now: number): boolean {
     if (now - this.#beganAt >= 1_000) {
       this.#beganAt = now;

@@ -2,23 +2,23 @@ import { BoundedMap } from '../core/parts/bounded-map.ts';
 
 const WINDOW_MS = 60_000;
 
-/** Maximum addresses that are remembered; the one heard of longest ago goes first. */
+/** Maximum addresses that are tracked. The one that failed longest ago is dropped first. */
 const ADDRESSES_MAX = 10_000;
 
-/** Wrong tokens and keys by the address that they came from. In memory only: a reset forgives. */
+/** Counts wrong tokens and keys by client address. The counts are in memory only, so a reset clears them. */
 export class FailedAttempts {
   readonly #byAddress = new BoundedMap<
     string,
     { readonly count: number; readonly sinceMs: number }
   >(ADDRESSES_MAX);
 
-  /** Counts those within the last minute. */
+  /** Returns the failures within the last minute. */
   recent(address: string, nowMs: number): number {
     const known = this.#byAddress.get(address);
     return known === undefined || nowMs - known.sinceMs >= WINDOW_MS ? 0 : known.count;
   }
 
-  /** Counts one more, and returns how many there were within the last minute. */
+  /** Counts a failure, and returns the number within the last minute. */
   count(address: string, nowMs: number): number {
     const known = this.#byAddress.get(address);
     const isOld = known === undefined || nowMs - known.sinceMs >= WINDOW_MS;

@@ -1,6 +1,6 @@
 /**
- * Values of headers, parsed by their grammar (RFC 9110, 5.6). A word in a quoted string, or in another parameter, is not the
- * word itself: `x="a; charset=b"` names no charset, and a boundary may contain the word `boundary`.
+ * Parses header values by their grammar (RFC 9110, 5.6). A word inside a quoted string or another parameter does not
+ * count: `x="a; charset=b"` has no `charset`, and a boundary may contain the word `boundary`.
  */
 
 export interface HeaderParameter {
@@ -59,7 +59,6 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | n
   return pattern.exec(text);
 }
 
-/** Returns the first parameter of a name. */
 export function parameterOf(
   { parameters }: HeaderValue,
   name: string,

@@ -1,11 +1,11 @@
 let id: string | null = null;
 
 /**
- * Names this isolate, at random and as long as it lives: the runtime gives it no name. Pools tell isolates apart by it, and name
- * what they lend them by it, so it is long enough never to be drawn twice, and short enough to be written down often.
+ * Returns the random id of this isolate, because the runtime gives it none. Pools use it to identify isolates and to
+ * name their prefetched slots. It is long enough to be unique and short enough to be stored often.
  */
 export function isolateId(): string {
-  // Random numbers are to be had within a request only.
+  // The runtime provides random numbers only within a request.
   id ??= crypto.randomUUID().slice(-12);
   return id;
 }

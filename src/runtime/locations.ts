@@ -7,8 +7,8 @@ const KNOWN: Readonly<Record<keyof LocationVariables, readonly string[]>> = {
 };
 
 /**
- * Finds a variable that names a place which does not exist, and says what was expected; null: there is none. Nothing is
- * served until it is right: an object that was created elsewhere would stay there.
+ * Returns an error message if a variable names an unknown location, otherwise null. All requests are rejected until it
+ * is corrected, because an object that was created elsewhere cannot be moved.
  */
 export function wrongPlace(env: LocationVariables): string | null {
   const { JURISDICTION, DIRECTORY_LOCATION } = env;
@@ -21,5 +21,5 @@ export function wrongPlace(env: LocationVariables): string | null {
 function unknownIn(name: keyof LocationVariables, value = ''): string | null {
   if (value === '' || KNOWN[name].includes(value)) return null;
   const shown = JSON.stringify(value.slice(0, 40));
-  return `The variable ${name} is ${shown}: expected ${KNOWN[name].join(', ')}, or nothing. Nothing is served until it is.`;
+  return `The variable \`${name}\` is ${shown}. Expected ${KNOWN[name].join(', ')}, or an empty value. Headgate rejects all requests until you correct it.`;
 }

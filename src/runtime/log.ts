@@ -1,9 +1,9 @@
 import { steadyClock } from './steady-clock.ts';
 
-/** Events that are as they should be. */
-const NEWS: ReadonlySet<string> = new Set(['operator_act']);
+/** Events of normal operation. */
+const INFO: ReadonlySet<string> = new Set(['operator_act']);
 
-/** Events that say that Headgate itself is at fault; whatever else is logged is a warning. */
+/** Events that report a fault of Headgate itself. All other events are warnings. */
 const ERRORS: ReadonlySet<string> = new Set([
   'admin_error',
   'feed_failed',
@@ -31,16 +31,18 @@ const LASTING: ReadonlySet<string> = new Set([
   'trials_forgotten',
 ]);
 
-/** Minimum time between two lines of such an event from one isolate. */
+/** Minimum time between two log lines of such an event in one isolate. */
 const LASTING_EVERY_MS = 10_000;
 
-/** The last line of each such event: when it was written, and how many were left out since. */
+/** Time of the last line of each such event, and the number of lines left out since. */
 const lastLines = new Map<string, { readonly at: number; leftOut: number }>();
 
 /**
- * Writes one structured line to the platform's log. Fields never hold keys, URLs with queries, headers
- * or bodies. The line has no time: Cloudflare adds it, and `serve` where Headgate hosts itself. For an event that
- * repeats while a state lasts, most lines are left out, and the next line has their number (`left_out`).
+ * Writes one structured line to the platform's log. Fields never hold keys, URLs with queries, headers or bodies. The
+ * line has no time: Cloudflare adds it, and so does `serve` when Headgate is self-hosted.
+ *
+ * For an event that repeats while a state lasts, most lines are left out. The next line reports their number as
+ * `left_out`.
  */
 export function logEvent(
   event: string,
@@ -58,7 +60,7 @@ export function logEvent(
   console.log(JSON.stringify(line));
 }
 
-/** Counts the lines of an event that were left out before this one. Null: this line is left out too. */
+/** Returns how many lines of an event were left out before this one. null means that this line is left out too. */
 function countLeftOut(event: string): number | null {
   const now = steadyClock.now();
   const last = lastLines.get(event);
@@ -72,5 +74,5 @@ function countLeftOut(event: string): number | null {
 
 function levelOf(event: string): 'info' | 'warn' | 'error' {
   if (ERRORS.has(event)) return 'error';
-  return NEWS.has(event) ? 'info' : 'warn';
+  return INFO.has(event) ? 'info' : 'warn';
 }

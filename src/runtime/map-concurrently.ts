@@ -1,4 +1,4 @@
-/** Maps items, at most so many at once, in their order. Fails with the first that fails. */
+/** Maps items with at most `atOnce` running at a time. Keeps their order and rejects with the first failure. */
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   atOnce: number,

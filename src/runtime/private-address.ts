@@ -1,6 +1,6 @@
 import { v6Words } from './address.ts';
 
-/** Endings of names that only a private network resolves (RFC 6761, 6762, 8375, and custom). */
+/** Suffixes of names that only a private network resolves (RFC 6761, 6762, 8375, and common custom ones). */
 const PRIVATE_NAMES = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
 
 const V4 = /^\d+\.\d+\.\d+\.\d+$/;
@@ -20,9 +20,9 @@ const PRIVATE_V4: readonly (readonly [address: string, bits: number])[] = [
 ];
 
 /**
- * Tells whether a URL's host is private, loopback, link-local or a name that only a private network
- * knows. Takes `hostname` of a parsed `URL`, which has already turned decimal, octal and hexadecimal
- * IPv4 forms into dotted ones. It does not resolve names.
+ * Whether a URL's host is private, loopback, link-local, or a name that only a private network resolves. Expects
+ * `hostname` of a parsed `URL`, which has already converted decimal, octal and hexadecimal IPv4 addresses to dotted
+ * form. It does not resolve names.
  */
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.toLowerCase().replace(/\.$/, '');
@@ -31,10 +31,7 @@ export function isPrivateHost(hostname: string): boolean {
   return !host.includes('.') || PRIVATE_NAMES.test(host);
 }
 
-/**
- * Tells whether a URL's host is an address in place of a name. Takes `hostname` of a parsed `URL`, as `isPrivateHost`
- * does.
- */
+/** Whether a URL's host is an IP address. Expects `hostname` of a parsed `URL`. */
 export function isAddress(hostname: string): boolean {
   return hostname.startsWith('[') || V4.test(hostname.replace(/\.$/, ''));
 }

@@ -1,10 +1,13 @@
 import type { Env } from '../env.ts';
 import { POOL_IDLE_MS } from '../contract/rpc/group-rpc.ts';
 
-/** The window where a message to the directory costs nothing, and what a process knew ends with it. */
+/**
+ * Shorter than on Cloudflare, because in one process a message to the directory costs nothing and reported states are
+ * lost when the process ends.
+ */
 const WINDOW_OF_ONE_PROCESS_MS = 60_000;
 
-/** Tells how long a pool that said that it is in use says nothing more. */
+/** Returns how long a pool that reported its use stays silent before it reports again. */
 export function windowMsOf({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>): number {
   return bootId === undefined ? POOL_IDLE_MS : WINDOW_OF_ONE_PROCESS_MS;
 }

@@ -4,9 +4,9 @@ import { memberIdOf } from '../contract/config/members.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 
 /**
- * Secrets come from files, pipes and forms, which add line breaks and spaces at their ends. Those are removed. Inside, white
- * space or a control character means that something else was pasted, such as two keys: such a secret is refused, as if it
- * were not set.
+ * Secrets come from files, pipes and forms, which add line breaks and spaces at the ends. Those are removed. White
+ * space or control characters inside mean that something else was pasted, such as two keys. Such a secret is rejected
+ * as if it were not set.
  */
 
 /** Names of the secrets that are read. */
@@ -16,10 +16,10 @@ const SECRET_NAMES = /^(?:ADMIN_TOKEN|METRICS_TOKEN|(?:UPSTREAM|WEBHOOK)_[A-Z0-9
 const UNFIT = /[\s\p{Cc}\p{Cf}\p{Z}]/u;
 const UNFIT_ENDS = /^[\s\p{Cc}\p{Cf}\p{Z}]+|[\s\p{Cc}\p{Cf}\p{Z}]+$/gu;
 
-/** Nearly all secrets: there is nothing to remove and nothing to refuse. */
+/** Matches nearly all secrets, which need no cleaning. */
 const PLAIN = /^[\x21-\x7e]+$/;
 
-/** Why there is no secret, as the end of a sentence that names it. */
+/** Why a secret is unusable, as the end of a sentence that names it. */
 export type SecretFault = 'is not set' | 'has white space or control characters inside';
 
 type Variables = Readonly<Record<string, unknown>>;
@@ -28,7 +28,7 @@ type SecretRead =
   | { readonly value: string; readonly fault: null }
   | { readonly value: null; readonly fault: SecretFault };
 
-/** Reads a secret as it was given. Empty, as forms let people set it, it counts as not set. */
+/** Cleans a secret as it was entered. An empty one, which forms allow, counts as not set. */
 export function cleanSecret(given: unknown): SecretRead {
   if (typeof given !== 'string') return { value: null, fault: 'is not set' };
   if (PLAIN.test(given)) return { value: given, fault: null };
@@ -38,12 +38,12 @@ export function cleanSecret(given: unknown): SecretRead {
   return { value: null, fault: 'has white space or control characters inside' };
 }
 
-/** Reads the Worker secret of a name. Null: it is not set, or refused; `secretFault` says which. */
+/** Returns the Worker secret of a name. Returns null if it is not set or rejected. `secretFault` returns the reason. */
 export function readSecret(env: object, name: string): string | null {
   return cleanSecret((env as Variables)[name]).value;
 }
 
-/** Why there is no secret of that name. Null: there is one. */
+/** Returns why the secret of a name is unusable, or null if it is usable. */
 export function secretFault(env: object, name: string): SecretFault | null {
   return cleanSecret((env as Variables)[name]).fault;
 }
@@ -54,7 +54,7 @@ interface FaultySecret {
   readonly fault: SecretFault;
 }
 
-/** Lists the secrets that are set and refused. */
+/** Lists the secrets that are set but rejected. */
 export function refusedSecrets(env: object): FaultySecret[] {
   return Object.keys(env).flatMap((secret) => {
     const fault = SECRET_NAMES.test(secret) ? secretFault(env, secret) : null;
@@ -62,7 +62,7 @@ export function refusedSecrets(env: object): FaultySecret[] {
   });
 }
 
-/** Lists the upstreams whose secret is not set or refused: all their calls are refused. */
+/** Lists the upstreams whose secret is not set or rejected. All their calls are rejected. */
 export function withoutSecret(
   env: object,
   upstreams: Iterable<Upstream>,
@@ -73,7 +73,7 @@ export function withoutSecret(
   });
 }
 
-/** Lists the members of groups whose own secret is not set or refused: no call runs there. */
+/** Lists the enabled members whose own secret is not set or rejected. They receive no calls. */
 export function membersWithoutSecret(
   env: object,
   groups: readonly GroupConfig[],
@@ -88,7 +88,7 @@ export function membersWithoutSecret(
   );
 }
 
-/** A way to set a secret: the line to type, and what is to be done after it. */
+/** How to set a secret: the command, and the step after it. */
 interface SettingHint {
   readonly command: string;
   readonly afterwards: string;
@@ -99,48 +99,48 @@ const LOCAL_URL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?]|$)/;
 
 type RuntimeName = 'serve' | 'wrangler dev' | 'cloudflare';
 
-/** Where this Worker runs. Only Headgate's own server gives it a boot id. */
+/** Only Headgate's own server sets a boot id. */
 function runtimeOf({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, url: string): RuntimeName {
   if (bootId !== undefined) return 'serve';
   return LOCAL_URL.test(url) ? 'wrangler dev' : 'cloudflare';
 }
 
-/** The way to set a secret where this Worker runs. `url` is the address of the request. */
+/** Returns how to set a secret where this Worker runs. `url` is the address of the request. */
 export function settingHint(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): SettingHint {
   switch (runtimeOf(env, url)) {
     case 'cloudflare':
       return {
         command: `npx wrangler secret put ${name}`,
-        afterwards: 'It asks for the value, and puts it in force at once.',
+        afterwards: 'The command prompts for the value, which takes effect at once.',
       };
     case 'wrangler dev':
       return {
         command: `echo "${name}='…'" >> .dev.vars`,
         afterwards:
-          'Run it in the folder of wrangler.toml, and start npm run dev or wrangler dev again.',
+          'Run it in the folder of wrangler.toml, then restart npm run dev or wrangler dev.',
       };
     case 'serve':
       return {
         command: `export ${name}='…'`,
-        afterwards: 'Say so where Headgate is started, and restart it.',
+        afterwards: 'Set it in the environment that starts Headgate, then restart Headgate.',
       };
   }
 }
 
-/** The way to set a secret where this Worker runs, in one line for an operator. */
+/** Returns how to set a secret where this Worker runs, as one line for an operator. */
 export function howToSet(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): string {
   const { command } = settingHint(env, name, url);
   switch (runtimeOf(env, url)) {
     case 'cloudflare':
       return command;
     case 'wrangler dev':
-      return `${command} in the folder of wrangler.toml, and start npm run dev or wrangler dev again`;
+      return `${command} in the folder of wrangler.toml, then restart npm run dev or wrangler dev`;
     case 'serve':
-      return `${command} where Headgate is started, and restart it`;
+      return `${command} in the environment that starts Headgate, then restart it`;
   }
 }
 
-/** Where an operator finds the ADMIN_TOKEN that is set. */
+/** Returns where an operator finds the `ADMIN_TOKEN` that is set. */
 export function whereIsAdminToken(env: Pick<Env, 'BOOT_ID'>, url: string): string {
   switch (runtimeOf(env, url)) {
     case 'cloudflare':

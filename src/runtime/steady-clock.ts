@@ -1,11 +1,11 @@
-/** Maximum step back that is waited out: a correction of the clock, or the next machine's is a little behind. */
+/** Maximum step back that the clock waits out: a correction, or a move to a machine whose clock is slightly behind. */
 const WAITED_OUT_MS = 1_000;
 
 /**
- * Milliseconds since the epoch that never go back. Where the wall clock is set back they go on from where
- * they were, and are ahead of it from then on: what was due in a second still is.
+ * Milliseconds since the epoch that never go back. If the wall clock is set back, this clock continues from its last
+ * value and stays ahead of the wall clock, so delays keep their length.
  *
- * It is all made of the wall clock, because the runtime has no other: `performance.now()` shows the same.
+ * It is derived from the wall clock, because the runtime has no other: `performance.now()` shows the same.
  */
 export class SteadyClock {
   #now = 0;
@@ -22,24 +22,24 @@ export class SteadyClock {
     return this.#now;
   }
 
-  /** Goes on to `at`, when a timer fired that was due then, whatever the wall clock says. */
+  /** Advances to `at` when a timer fires that was due then, regardless of the wall clock. */
   reach(at: number): void {
     this.#now = Math.max(this.#now, at);
   }
 
-  /** How far it is ahead of the wall clock, steps back that were waited out aside. */
+  /** How far it is ahead of the wall clock, without the steps back that were waited out. */
   get aheadMs(): number {
     return this.#aheadMs;
   }
 
   /**
-   * How often the wall clock was set back, as far as it was looked at. A timer from before that had better
-   * be set anew: the runtime keeps all but the next one by the wall clock.
+   * How often `now` saw the wall clock set back. Timers from before should be set again, because the runtime measures
+   * all but the next one by the wall clock.
    */
   get timesSetBack(): number {
     return this.#timesSetBack;
   }
 }
 
-/** The clock of this isolate, for what its calls tell each other and the groups. */
+/** The clock of this isolate, for all times that its calls exchange with each other and with pools. */
 export const steadyClock = new SteadyClock();

@@ -8,12 +8,12 @@ interface PendingTimer {
 }
 
 /**
- * The timers of one object, which keep their time when the wall clock is set back.
+ * The timers of one object, which keep their delays when the wall clock is set back.
  *
- * The runtime measures only the next timer of an object by a steady clock. Whenever that one fires or is cleared, it
- * computes the delay of the one after it by the wall clock: set back by a minute, that timer comes a minute late. So every
- * timer that fires, is set or is cleared checks the clock here, and a step back sets all pending timers again. This
- * holds only if the object sets no timer elsewhere.
+ * The runtime measures only an object's next timer by a steady clock. When that timer fires or is cleared, the runtime
+ * computes the delay of the following one by the wall clock. If the clock was set back by a minute, that timer fires a
+ * minute late. So every timer that fires, is set or is cleared checks the clock here, and a step back sets all pending
+ * timers again. This works only if the object sets no timers elsewhere.
  */
 export class Timers {
   readonly clock: SteadyClock;

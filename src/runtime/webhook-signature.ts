@@ -1,13 +1,13 @@
 import { isUsable, keyBytes } from './webhook.ts';
 
-/** How far the instant of a message may be from now: an older one may be sent again by whoever saw it. */
+/** Maximum difference between a message's time and now. It limits how long an observer can replay a message. */
 const TOLERANCE_MS = 300_000;
 
-/** Maximum of signatures that are looked at: one for each secret while it is being changed. */
+/** Maximum signatures that are checked. A message carries one per secret while the secret is rotated. */
 const SIGNATURES_MAX = 8;
 
 /**
- * Tells whether a message is signed as Standard Webhooks (standardwebhooks.com, version 1) has it. The runtime compares
+ * Whether a message is signed as Standard Webhooks (standardwebhooks.com, version 1) requires. The runtime compares
  * signatures in constant time.
  */
 export async function isSigned(
@@ -18,7 +18,7 @@ export async function isSigned(
 ): Promise<boolean> {
   const id = headers.get('webhook-id') ?? '';
   const timestamp = headers.get('webhook-timestamp') ?? '';
-  // A key without bytes is everybody's.
+  // Anyone can sign with an empty key.
   if (!isUsable(secret)) return false;
   if (id === '' || !/^\d{1,12}$/.test(timestamp)) return false;
   if (Math.abs(now - Number(timestamp) * 1_000) > TOLERANCE_MS) return false;
@@ -33,7 +33,7 @@ export async function isSigned(
   return false;
 }
 
-/** The bytes of a signature of version 1; null: it is none. */
+/** Returns the bytes of a version 1 signature, otherwise null. */
 function bytesOf(signature: string): Uint8Array<ArrayBuffer> | null {
   const [version, value = ''] = signature.split(',');
   if (version !== 'v1') return null;

@@ -8,27 +8,27 @@ import { directoryOf, type Env } from '../env.ts';
 import { logEvent } from './log.ts';
 import { readSecret, secretFault } from './secrets.ts';
 
-/** Milliseconds of the pauses before the tries that follow one that failed. */
+/** Pauses before the second and later attempts, in milliseconds. */
 const RETRY_PAUSES_MS = [2_000, 10_000, 60_000];
 
-/** How long a receiver may take; one that takes longer has not received it. */
+/** Time limit for the receiver's answer. A slower delivery counts as failed. */
 const ANSWER_MS_MAX = 10_000;
 
-/** How much of a receiver's answer to a test is read and shown. */
+/** Maximum length of the receiver's answer to a test that is read and shown. */
 const ANSWER_CHARS_MAX = 300;
 
-/** How much of a name that callers may have made up goes into a line for people. */
+/** Maximum length of a name in a Slack line, because callers may make up names. */
 const NAME_CHARS_MAX = 200;
 
-/** Everything that a delivery needs of the world. */
+/** External dependencies of a delivery. */
 export interface WebhookDependencies {
-  /** Where warnings go to now; null: nowhere. */
+  /** Returns the configured receiver, or null if there is none. */
   readonly target: () => Promise<WebhookConfig | null>;
-  /** The value of a secret. Null: there is none. */
+  /** Returns the value of a secret, or null if it is unusable. */
   readonly secret: (name: string) => string | null;
-  /** Why there is no secret of that name. @default it is not set */
+  /** Returns why the secret of a name is unusable. @default it is not set */
   readonly secretFault?: (name: string) => string | null;
-  /** Whether plain http is allowed, as where Headgate is self-hosted. */
+  /** Whether plain http is allowed, as when Headgate is self-hosted. */
   readonly allowsHttp: boolean;
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   readonly pause: (ms: number) => Promise<void>;
@@ -36,13 +36,13 @@ export interface WebhookDependencies {
   readonly now: () => number;
 }
 
-/** A warning or an entry of what needs a person on its way, or a test of the way. */
+/** A warning, an attention entry or a test. */
 type WebhookMessage = Omit<Warning, 'kind'> & {
   readonly kind: WarningKind | 'attention' | 'test';
   readonly attention?: Attention;
 };
 
-/** An entry of what needs a person, when it was found, and when it was over. */
+/** An attention entry, when it was found, and when it ended. */
 interface FoundEntry {
   readonly id: string;
   readonly at: string;
@@ -50,7 +50,7 @@ interface FoundEntry {
   readonly cleared_at?: string;
 }
 
-/** Rules whose entries a warning of the pool announces at once. */
+/** Rules whose entries a pool's warning already announces. */
 const WARNED: ReadonlySet<AttentionRule> = new Set([
   'breaker_open',
   'budget_spent',
@@ -64,17 +64,14 @@ const WARNED: ReadonlySet<AttentionRule> = new Set([
   'invariant_violated',
 ]);
 
-/** Result of a test. */
 interface WebhookTestResult {
-  /** Status of the answer. Null: there was none. */
+  /** Status of the answer, or null if there was none. */
   readonly status: number | null;
-  /** The beginning of the answer. */
   readonly answer: string;
-  /** Why it was not received, without the address. Null: it was. */
+  /** Why the delivery failed, without the URL. null means that it succeeded. */
   readonly error: string | null;
 }
 
-/** Takes what deliveries need from where they run. */
 export function webhookDependencies(env: Env, after = onTimer): WebhookDependencies {
   return {
     target: () => directoryOf(env).webhook(),
@@ -88,10 +85,9 @@ export function webhookDependencies(env: Env, after = onTimer): WebhookDependenc
 }
 
 /**
- * Sends a warning to the configured receiver, as Standard Webhooks (standardwebhooks.com, version 1) has
- * it: the receiver can tell by the signature that it comes from here and is fresh, and by the id that it
- * has it already. Tries four times. Never throws: what cannot be delivered is in the log, and nobody
- * waits for it.
+ * Sends a warning to the configured receiver, as Standard Webhooks (standardwebhooks.com, version 1) specifies. The
+ * signature proves the origin and freshness of a message, and its id identifies duplicates. A delivery has four
+ * attempts. It never throws: failed deliveries are logged, and no response depends on them.
  */
 export async function deliverWarning(
   warning: Warning,
@@ -99,7 +95,7 @@ export async function deliverWarning(
 ): Promise<void> {
   try {
     const target = await dependencies.target();
-    // A configuration of an older release names no kinds.
+    // A configuration of an older release has no `kinds`.
     const kinds = target?.kinds ?? null;
     if (target === null || (kinds !== null && !kinds.includes(warning.kind))) return;
     const failure = await deliver(warning, target, dependencies);
@@ -109,7 +105,7 @@ export async function deliverWarning(
   }
 }
 
-/** Sends an entry of what needs a person, or that it is over, unless a warning has announced it. Never throws. */
+/** Sends an attention entry or its end, unless a pool's warning announces it. Never throws. */
 export async function deliverAttention(
   { id, at, entry, cleared_at: clearedAt }: FoundEntry,
   dependencies: WebhookDependencies,
@@ -121,7 +117,7 @@ export async function deliverAttention(
     kind: 'attention',
     group: group ?? subject.id,
     partition: null,
-    message: clearedAt === undefined ? `${says} ${advice}` : `Over: ${says}`,
+    message: clearedAt === undefined ? `${says} ${advice}` : `Resolved: ${says}`,
     figures: count === null ? {} : { count },
     attention: entry,
     ...(clearedAt !== undefined && { cleared_at: clearedAt }),
@@ -129,8 +125,8 @@ export async function deliverAttention(
   try {
     const target = await dependencies.target();
     const kinds = target?.kinds ?? null;
-    const isMeant = kinds === null ? !WARNED.has(rule) : kinds.includes('attention');
-    if (target === null || !isMeant) return;
+    const isWanted = kinds === null ? !WARNED.has(rule) : kinds.includes('attention');
+    if (target === null || !isWanted) return;
     const failure = await deliver(message, target, dependencies);
     if (failure !== null) logFailure(message, failure);
   } catch (error) {
@@ -138,7 +134,7 @@ export async function deliverAttention(
   }
 }
 
-/** Sends a message that says that it is a test, once, and tells what the receiver answered. Never throws. */
+/** Sends one test message and returns the receiver's answer. Never throws. */
 export async function testWebhook(
   target: WebhookConfig,
   dependencies: WebhookDependencies,
@@ -149,7 +145,7 @@ export async function testWebhook(
     kind: 'test',
     group: 'headgate',
     partition: null,
-    message: 'This is a test: warnings of Headgate arrive here.',
+    message: 'This is a test. Headgate sends its warnings here.',
     figures: {},
   };
   const failed = (error: string): WebhookTestResult => ({ status: null, answer: '', error });
@@ -161,12 +157,12 @@ export async function testWebhook(
     const answer = await beginningOf(response);
     return { status, answer, error: ok ? null : `status ${status}` };
   } catch (error) {
-    return failed(wordsFor(error));
+    return failed(describeFailure(error));
   }
 }
 
-/** Says why there was no answer, without the words of the error: they may name the address. */
-function wordsFor(error: unknown): string {
+/** Describes a failure without the error's message, which may contain the URL. */
+function describeFailure(error: unknown): string {
   const name = error instanceof Error ? error.name : 'unknown error';
   if (name !== 'TimeoutError') return `the receiver could not be reached (${name})`;
   return `the receiver did not answer within ${ANSWER_MS_MAX / 1_000} s`;
@@ -176,7 +172,7 @@ function logFailure({ id, kind, group }: WebhookMessage, why: string): void {
   logEvent('webhook_failed', { warning: id, kind, group, why });
 }
 
-/** Delivers. Null: it was received. Else why not, without the address, which may hold a credential. */
+/** Delivers a message. Returns null on success, otherwise the reason without the URL, which may hold a credential. */
 async function deliver(
   warning: WebhookMessage,
   target: WebhookConfig,
@@ -192,7 +188,7 @@ async function deliver(
       await response.body?.cancel();
       if (response.ok) return null;
       failure = `status ${response.status}`;
-      if (!isWorthAnother(response.status)) return failure;
+      if (!isRetryable(response.status)) return failure;
     } catch (error) {
       failure = error instanceof Error ? error.name : 'unknown error';
     }
@@ -206,10 +202,12 @@ function reasonNotToSend(
 ): string | null {
   const value = name === null ? null : secret(name);
   if (name !== null && value === null) {
-    return `the secret ${name} ${faultOf?.(name) ?? 'is not set'}`;
+    return `the secret \`${name}\` ${faultOf?.(name) ?? 'is not set'}`;
   }
-  if (value !== null && !isUsable(value)) return `the secret ${name} has no base64 behind whsec_`;
-  return allowsHttp || url.startsWith('https://') ? null : 'the address is not https';
+  if (value !== null && !isUsable(value)) {
+    return `the secret \`${name}\` has no valid base64 after \`whsec_\``;
+  }
+  return allowsHttp || url.startsWith('https://') ? null : 'the URL does not use https';
 }
 
 async function post(
@@ -227,13 +225,13 @@ async function post(
       ...(value === null ? {} : await signature(message.id, body, value, now())),
     },
     body,
-    // Who forwards it elsewhere would hand the warning to an address that nobody configured.
+    // A redirect would send the warning to a URL that is not configured.
     redirect: 'manual',
     signal: AbortSignal.timeout(ANSWER_MS_MAX),
   });
 }
 
-/** Reads how an answer begins, and no more of it than is shown. */
+/** Reads only the part of an answer that is shown. */
 async function beginningOf(response: Response): Promise<string> {
   if (response.body === null) return '';
   let text = '';
@@ -244,7 +242,7 @@ async function beginningOf(response: Response): Promise<string> {
   return text.slice(0, ANSWER_CHARS_MAX);
 }
 
-function isWorthAnother(status: number): boolean {
+function isRetryable(status: number): boolean {
   return status >= 500 || status === 408 || status === 425 || status === 429;
 }
 
@@ -252,7 +250,10 @@ function bodyOf({ kind, at, id, ...data }: WebhookMessage): string {
   return JSON.stringify({ type: `headgate.${kind}`, timestamp: at, data: { id, kind, ...data } });
 }
 
-/** Makes what Slack's incoming webhooks take: plain text, in which nobody is called and nothing is a link of somebody's making. */
+/**
+ * Builds the body for Slack's incoming webhooks: plain text that mentions no user and contains no links chosen by
+ * callers.
+ */
 function slackBodyOf({ kind, group, partition, message }: WebhookMessage): string {
   const names = [group, ...(partition === null ? [] : [partition])];
   const where = names.map((name) => name.slice(0, NAME_CHARS_MAX)).join(' · ');
@@ -279,13 +280,12 @@ async function signature(
   };
 }
 
-/** Reads a secret: those of the standard are `whsec_` and base64; any other text is taken as it is. */
+/** Decodes a signing secret. Secrets of the standard are `whsec_` and base64. Any other text is used as it is. */
 export function keyBytes(secret: string): Uint8Array<ArrayBuffer> {
   if (!secret.startsWith('whsec_')) return new Uint8Array(new TextEncoder().encode(secret));
   return Uint8Array.from(atob(secret.slice('whsec_'.length)), (char) => char.charCodeAt(0));
 }
 
-/** Whether a secret can sign. */
 export function isUsable(secret: string): boolean {
   try {
     return keyBytes(secret).length > 0;

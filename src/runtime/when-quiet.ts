@@ -1,6 +1,6 @@
 /**
- * Resolves once everything that was ready has been done: streams that were written are read, connections that were
- * aborted are closed. The runtime runs a timer only then.
+ * Resolves once all pending work is done: written streams are read, and aborted connections are closed. The runtime
+ * runs a timer only then.
  */
 export function whenQuiet(): Promise<void> {
   return new Promise((resolve) => {

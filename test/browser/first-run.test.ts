@@ -179,7 +179,7 @@ it('says of a missing key the line that works where it hosts itself, as code', a
   await main.locator('code', { hasText: "export UPSTREAM_GROQ_KEY='…'" }).waitFor();
   expect(await main.textContent()).not.toMatch(/wrangler|`/);
   const home = await (await fetch(serve.url)).text();
-  expect(home).toContain("export UPSTREAM_GROQ_KEY='…' where Headgate is started, and restart it");
+  expect(home).toContain("export UPSTREAM_GROQ_KEY='…' in the environment that starts Headgate, then restart it");
   expect(home).not.toMatch(/wrangler|`/);
 });
 

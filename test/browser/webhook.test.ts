@@ -79,7 +79,7 @@ it.each(['desktop', 'phone'] as const)(
     await page.getByText('The receiver took it').waitFor();
     expect(await page.getByLabel('The answer of the receiver').textContent()).toBe('ok');
     expect(bodies.map((body) => JSON.parse(body))).toMatchObject([
-      { text: '[headgate] test: This is a test: warnings of Headgate arrive here.' },
+      { text: '[headgate] test: This is a test. Headgate sends its warnings here.' },
     ]);
     status = 503;
     await test.click();

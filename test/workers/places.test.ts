@@ -4,7 +4,7 @@ import { createApp } from '../../src/http/app.ts';
 import type { Env } from '../../src/env.ts';
 import { env, until } from './support/worker.ts';
 
-const WRONG = 'The variable JURISDICTION is "europe": expected eu, fedramp, us, or nothing.';
+const WRONG = 'The variable `JURISDICTION` is "europe". Expected eu, fedramp, us, or an empty value.';
 
 async function ask(path: string, init: RequestInit = {}, bindings: Partial<Env> = {}) {
   const context = { waitUntil: () => {}, passThroughOnException: () => {}, props: {} };
@@ -50,7 +50,7 @@ it('a wrong location is told in the same way, and empty variables are none', asy
     JURISDICTION: '',
     DIRECTORY_LOCATION: 'moon',
   });
-  expect(wrong.text).toContain('DIRECTORY_LOCATION is');
+  expect(wrong.text).toContain('`DIRECTORY_LOCATION` is');
   await until(async () => {
     const none = await ask('/', {}, { JURISDICTION: '', DIRECTORY_LOCATION: '' });
     expect(none.text).toMatch(/Directory +ready/);

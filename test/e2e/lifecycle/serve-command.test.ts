@@ -138,12 +138,12 @@ it.each([
   [
     'JURISDICTION',
     'europe',
-    /The variable JURISDICTION is \\"europe\\": expected eu, fedramp, us, or nothing/,
+    /The variable `JURISDICTION` is \\"europe\\". Expected eu, fedramp, us, or an empty value/,
   ],
   [
     'DIRECTORY_LOCATION',
     'moon',
-    /The variable DIRECTORY_LOCATION is \\"moon\\": expected wnam, enam/,
+    /The variable `DIRECTORY_LOCATION` is \\"moon\\". Expected wnam, enam/,
   ],
 ])('a %s that does not exist ends the start with 1', async (name, value, message) => {
   const script = serve([], { [name]: value });

@@ -117,21 +117,21 @@ describe('a warning', () => {
   });
 
   it.each([
-    ['the secret is not set', { secret: (): null => null }, 'the secret WEBHOOK_SECRET is not set'],
+    ['the secret is not set', { secret: (): null => null }, 'the secret `WEBHOOK_SECRET` is not set'],
     [
       'the secret is no base64',
       { secret: (): string => 'whsec_no base64!' },
-      'the secret WEBHOOK_SECRET has no base64 behind whsec_',
+      'the secret `WEBHOOK_SECRET` has no valid base64 after `whsec_`',
     ],
     [
       'the secret is empty',
       { secret: (): string => 'whsec_' },
-      'the secret WEBHOOK_SECRET has no base64 behind whsec_',
+      'the secret `WEBHOOK_SECRET` has no valid base64 after `whsec_`',
     ],
     [
       'the address is plain http',
       { target: async () => ({ ...TARGET, url: 'http://ops.example' }) },
-      'the address is not https',
+      'the URL does not use https',
     ],
     [
       'the directory is out of reach',
@@ -264,12 +264,12 @@ describe('a test', () => {
     });
     const unset = receiver([], { secret: () => null });
     expect(await testWebhook(TARGET, unset.all)).toMatchObject({
-      error: 'the secret WEBHOOK_SECRET is not set',
+      error: 'the secret `WEBHOOK_SECRET` is not set',
     });
     expect(unset.sent).toEqual([]);
     const wrong = receiver([], { secret: () => 'whsec_?' });
     expect(await testWebhook(TARGET, wrong.all)).toMatchObject({
-      error: 'the secret WEBHOOK_SECRET has no base64 behind whsec_',
+      error: 'the secret `WEBHOOK_SECRET` has no valid base64 after `whsec_`',
     });
   });
 });

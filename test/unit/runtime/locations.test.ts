@@ -62,9 +62,9 @@ describe('a variable', () => {
   });
 
   test.each<[Partial<Env>, string]>([
-    [{ JURISDICTION: 'europe' }, 'JURISDICTION is "europe": expected eu, fedramp, us, or nothing.'],
-    [{ JURISDICTION: 'EU' }, 'JURISDICTION is "EU": expected eu'],
-    [{ JURISDICTION: 'eu', DIRECTORY_LOCATION: 'eu' }, 'DIRECTORY_LOCATION is "eu": expected wnam'],
+    [{ JURISDICTION: 'europe' }, '`JURISDICTION` is "europe". Expected eu, fedramp, us, or an empty value.'],
+    [{ JURISDICTION: 'EU' }, '`JURISDICTION` is "EU". Expected eu'],
+    [{ JURISDICTION: 'eu', DIRECTORY_LOCATION: 'eu' }, '`DIRECTORY_LOCATION` is "eu". Expected wnam'],
   ])('may not be %j', (variables, message) => {
     expect(wrongPlace(variables)).toContain(message);
   });

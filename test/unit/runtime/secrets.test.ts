@@ -19,14 +19,14 @@ test('a secret is set with wrangler on Cloudflare, and in the environment where 
   expect(howToSet({}, 'UPSTREAM_KEY', DEPLOYED)).toBe('npx wrangler secret put UPSTREAM_KEY');
   const self = { BOOT_ID: 'b1' };
   expect(howToSet(self, 'UPSTREAM_KEY', 'http://127.0.0.1:8787/')).toBe(
-    "export UPSTREAM_KEY='…' where Headgate is started, and restart it",
+    "export UPSTREAM_KEY='…' in the environment that starts Headgate, then restart it",
   );
   expect(settingHint({}, 'UPSTREAM_KEY', DEPLOYED).command).toBe(
     'npx wrangler secret put UPSTREAM_KEY',
   );
   expect(settingHint(self, 'UPSTREAM_KEY', DEPLOYED)).toEqual({
     command: "export UPSTREAM_KEY='…'",
-    afterwards: 'Say so where Headgate is started, and restart it.',
+    afterwards: 'Set it in the environment that starts Headgate, then restart Headgate.',
   });
 });
 
@@ -36,7 +36,7 @@ test.each([
   'http://[::1]:8787/admin',
 ])('at %s, where wrangler dev serves, a secret is set in .dev.vars', (url) => {
   expect(settingHint({}, 'ADMIN_TOKEN', url).command).toBe(`echo "ADMIN_TOKEN='…'" >> .dev.vars`);
-  expect(howToSet({}, 'ADMIN_TOKEN', url)).toContain('start npm run dev or wrangler dev again');
+  expect(howToSet({}, 'ADMIN_TOKEN', url)).toContain('then restart npm run dev or wrangler dev');
   expect(whereIsAdminToken({}, url)).toContain('.dev.vars');
 });
 

@@ -105,7 +105,7 @@ describe('an upstream', () => {
       fault: null,
       set_with: 'npx wrangler secret put UPSTREAM_TEST_KEY',
       command: 'npx wrangler secret put UPSTREAM_TEST_KEY',
-      afterwards: 'It asks for the value, and puts it in force at once.',
+      afterwards: 'The command prompts for the value, which takes effect at once.',
     });
     expect(secretOf('groq')).toEqual({
       name: 'UPSTREAM_NOT_THERE',
@@ -113,7 +113,7 @@ describe('an upstream', () => {
       fault: 'is not set',
       set_with: 'npx wrangler secret put UPSTREAM_NOT_THERE',
       command: 'npx wrangler secret put UPSTREAM_NOT_THERE',
-      afterwards: 'It asks for the value, and puts it in force at once.',
+      afterwards: 'The command prompts for the value, which takes effect at once.',
     });
     expect(JSON.stringify(list)).not.toContain('operator-secret-4711');
   });

@@ -126,7 +126,7 @@ it('warns of a secret that is not set, and a redirect goes nowhere', async () =>
   expect((await admin('POST', '/webhook/test')).json).toMatchObject({
     delivered: false,
     status: null,
-    error: 'the secret WEBHOOK_NOBODY_SET is not set',
+    error: 'the secret `WEBHOOK_NOBODY_SET` is not set',
   });
   await change('PUT', '/webhook', { format: 'slack' });
   answer = () =>
