@@ -1,18 +1,20 @@
-/** `accounts (key, account, noted_at)`: the account of each key that its upstream has taken. `docs/storage-schema.md` tells more. */
+/**
+ * `accounts (key, account, noted_at)`: the account of each key that its upstream has accepted. See `design/storage.md`.
+ */
 const TABLE = `CREATE TABLE IF NOT EXISTS accounts (key TEXT PRIMARY KEY, account TEXT NOT NULL,
   noted_at INTEGER NOT NULL) WITHOUT ROWID`;
 
-/** Maximum of keys that are remembered. What goes is found out again. */
+/** Maximum keys that are stored. A deleted account is found again at the next call. */
 const KEYS_MAX = 20_000;
 
-/** The part of them that goes at once, those that were noted longest ago. */
+/** The share of keys that is deleted at once, oldest first. */
 const GOING_SHARE = 1 / 20;
 
-/** The accounts of keys that do not last, for isolates that see a key for the first time. All of it is synchronous. */
+/** The accounts of short-lived keys, for isolates that see a key for the first time. All methods are synchronous. */
 export class AccountList {
   readonly #sql: SqlStorage;
   readonly #max: number;
-  /** Number of rows, once something is noted: to count them reads them all. */
+  /** Number of rows, counted only once something is stored, because counting reads all of them. */
   #rows: number | null = null;
 
   constructor(sql: SqlStorage, max = KEYS_MAX) {

@@ -1,14 +1,14 @@
-/** One of those who want the object's alarm. */
+/** One user of the object's alarm. */
 export interface Alarm {
   /** Epoch milliseconds. */
   set(at: number): void;
   clear(): void;
 }
 
-/** How late the alarm may be before it counts as lost: one that is overdue may never go off. */
+/** Delay after which the alarm counts as lost. An overdue alarm may never fire. */
 const LATE_MS = 3_000;
 
-/** The one alarm of an object, shared by several: it goes off for the first of them. */
+/** Shares the one alarm of an object among several users. It fires at the earliest requested time. */
 export class Alarms {
   readonly #storage: Pick<DurableObjectStorage, 'setAlarm' | 'deleteAlarm'>;
   readonly #wanted = new Map<string, number>();
@@ -18,19 +18,19 @@ export class Alarms {
     this.#storage = storage;
   }
 
-  of(who: string): Alarm {
+  of(user: string): Alarm {
     return {
       set: (at) => {
-        this.#wanted.set(who, at);
+        this.#wanted.set(user, at);
         this.#arm();
       },
       clear: () => {
-        if (this.#wanted.delete(who)) this.#arm();
+        if (this.#wanted.delete(user)) this.#arm();
       },
     };
   }
 
-  /** Arms the alarm again if it was lost. */
+  /** Sets the alarm again if it was lost. */
   ensure(): void {
     if (this.#armedAt < Date.now() - LATE_MS) this.#arm();
   }

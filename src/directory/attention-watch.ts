@@ -6,20 +6,20 @@ import { logEvent } from '../runtime/log.ts';
 import { deliverAttention, webhookDependencies } from '../runtime/webhook.ts';
 import type { Alarm } from './alarms.ts';
 
-/** `attention (key, data)`: entries of the list that the webhook was sent, as JSON (`Sent`). `docs/storage-schema.md` has more. */
+/** `attention (key, data)`: entries that were sent to the webhook, as JSON (`SentEntry`). See `design/storage.md`. */
 const TABLE = `CREATE TABLE IF NOT EXISTS attention (key TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID`;
 
-/** Time between a sign that something changed and the look at it, and between two looks, in milliseconds. */
+/** Delay between a sign of change and the next check, and interval between checks. */
 const SOON_MS = 5_000;
 const EVERY_MS = 60_000;
 
-/** How long an entry must be gone to count as over: some come and go. */
+/** How long an entry must be gone to count as resolved, because some come and go. */
 const OVER_AFTER_MS = 60_000;
 
-/** Maximum entries whose delivery is remembered. */
+/** Maximum entries whose delivery is stored. */
 const SENT_MAX = 500;
 
-/** Rules whose entries end with a change or with a call, which both lead to a look. */
+/** Rules whose entries end with a change or a call, both of which lead to a check. */
 const STANDING: ReadonlySet<AttentionRule> = new Set([
   'config_warning',
   'secret_missing',
@@ -31,12 +31,12 @@ const STANDING: ReadonlySet<AttentionRule> = new Set([
 
 /** An entry that was sent. */
 interface SentEntry {
-  /** Id of the message, the same for its end. */
+  /** Id of the message. The message that reports its end has the same id. */
   readonly id: string;
   /** When it was first found, in epoch milliseconds. */
   readonly at: number;
   readonly entry: Attention;
-  /** Since when it is gone, in epoch milliseconds. null: it still holds. */
+  /** Time since which it is gone, in epoch milliseconds. null means that it still holds. */
   readonly goneSince: number | null;
 }
 
@@ -51,8 +51,10 @@ interface WatchParts {
 }
 
 /**
- * Sends what needs a person to the webhook: each entry once when it comes, and once when it is over. It looks only where a
- * webhook is set, once a minute while pools are in use or entries may end by themselves, so an idle deployment costs nothing.
+ * Sends attention entries to the webhook: once when they appear, and once when they are resolved.
+ *
+ * It checks only if a webhook is configured, and then once a minute while pools are in use or entries may end without a
+ * call. An idle deployment costs nothing.
  */
 export class AttentionWatch {
   readonly #parts: WatchParts;
@@ -64,12 +66,15 @@ export class AttentionWatch {
     if (this.#isWanted() && this.#sent().size > 0) this.#lookAt(Date.now() + EVERY_MS);
   }
 
-  /** Notes that something may have changed: a pool is in use, calls were refused, or the configuration is a new one. */
+  /**
+   * Schedules a check because something may have changed: a pool is in use, calls were rejected, or the configuration
+   * has a new version.
+   */
   note(): void {
     if (this.#isWanted() && this.#dueAt === null) this.#lookAt(Date.now() + SOON_MS);
   }
 
-  /** Looks, if it is time. */
+  /** Checks the list if it is time. */
   async look(): Promise<void> {
     const now = Date.now();
     if (this.#dueAt === null || now < this.#dueAt) return;
@@ -86,7 +91,7 @@ export class AttentionWatch {
     }
   }
 
-  /** Sends what is new and what is over. Returns whether an entry may end by itself. */
+  /** Sends new and resolved entries. Returns whether an entry may end without a change or a call. */
   #compare(list: readonly Attention[], now: number): boolean {
     const sent = this.#sent();
     const found = new Map(list.map((entry) => [keyOf(entry), entry]));
@@ -141,7 +146,7 @@ export class AttentionWatch {
 
   #isWanted(): boolean {
     const target = this.#parts.target();
-    // A configuration of an older release names no kinds.
+    // A configuration of an older release has no `kinds`.
     return target !== null && (target.kinds ?? ['attention']).includes('attention');
   }
 
@@ -151,7 +156,7 @@ export class AttentionWatch {
   }
 }
 
-/** The same for an entry however its figures change. */
+/** Returns a key that does not depend on the entry's figures. */
 function keyOf({ rule, subject, reason, group, says }: Attention): string {
   const of = rule === 'config_warning' ? says : (reason ?? null);
   return JSON.stringify([rule, subject.kind, subject.id, group, of]);

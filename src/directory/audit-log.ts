@@ -2,18 +2,18 @@ import type { AuditPage, AuditQuery } from '../contract/rpc/directory-rpc.ts';
 import type { AuditEntry } from '../contract/audit.ts';
 
 /**
- * - `audit_log (sequence, at, version, actor, action, changes)`: who did what, one row per change or deed;
- *   `changes` is JSON, `omitted` how many changes it leaves out.
+ * - `audit_log (sequence, at, version, actor, action, changes)`: one row per change or action, with its actor.
+ * `changes` is JSON, and `omitted` is the number of changes that it leaves out.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS audit_log (sequence INTEGER PRIMARY KEY, at TEXT NOT NULL,
   version INTEGER NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, changes TEXT NOT NULL,
   omitted INTEGER NOT NULL)`;
 
-/** Maximum of entries that are kept, and how long they are; the oldest go first. */
+/** Maximum entries and their maximum age. The oldest are deleted first. */
 export const AUDIT_MAX = 2_000;
 const AUDIT_MS = 90 * 86_400_000;
 
-/** Reads and writes the audit log. All of it is synchronous, so a turn is one transaction. */
+/** The audit log. All methods are synchronous, so each turn is one transaction. */
 export class AuditLog {
   readonly #sql: SqlStorage;
 
@@ -49,7 +49,7 @@ export class AuditLog {
     );
   }
 
-  /** Lists entries that the query names, the newest first. */
+  /** Lists the entries that match the query, newest first. */
   page({ limit, before, actor, action, path, since, until }: AuditQuery): AuditPage {
     const rows = this.#sql
       .exec<{
@@ -70,7 +70,7 @@ export class AuditLog {
         actor ?? null,
         action ?? null,
         since ?? '',
-        until ?? '~', // behind every digit
+        until ?? '~', // sorts after every digit
         path === undefined ? null : JSON.stringify({ path }).slice(1, -2),
         limit + 1,
       )
@@ -84,7 +84,7 @@ export class AuditLog {
     return { entries, next: rows.length > limit ? (entries.at(-1)?.sequence ?? null) : null };
   }
 
-  /** Takes over what releases up to 0.1.0 wrote, in two tables and without the changes themselves. */
+  /** Migrates the two tables of releases up to 0.1.0, which did not store the changes themselves. */
   #takeOver(): void {
     const old = this.#sql
       .exec(`SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('audit', 'notes')`)
@@ -102,7 +102,7 @@ export class AuditLog {
   }
 }
 
-/** Picks the changes there or below; without a path all. */
+/** Returns the changes at or below a path, or all if there is no path. */
 function changesAt(
   changes: AuditEntry['changes'],
   path: string | undefined,

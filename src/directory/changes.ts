@@ -5,26 +5,25 @@ import { matchingGroups } from '../routing/configured-auto-groups.ts';
 import { callRoute } from '../routing/call-route.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
 
-/** The meaning of a change of the configuration to the pools. */
+/** The effects of a configuration change on pools. */
 export interface ConfigChange {
-  /** Whether a call may take another way than before, so that every waiter must be routed again. */
+  /** Whether calls may be routed differently, so that every waiter must be routed again. */
   readonly routingMoved: boolean;
-  /** It may matter to calls of any group. */
+  /** Whether it may affect calls of any group. */
   readonly isEverywhere: boolean;
   /** Names of the groups that were edited, added or removed. */
   readonly groups: ReadonlySet<string>;
-  /** Own objects that may hold calls and that the new configuration no longer sends any to. */
+  /** Unpartitioned pools that may hold calls but receive none under the new configuration. */
   readonly retired: readonly PlacedPool[];
-  /** Names of the groups whose partitions are other ones now. */
+  /** Names of the groups whose partitioning changed. */
   readonly unshared: readonly string[];
 }
 
-/** Compares two configurations. */
 export function changeBetween(before: Config, next: Config): ConfigChange {
   const old = new Map(allGroups(before).map((group) => [group.name, group]));
   const now = new Map(allGroups(next).map((group) => [group.name, group]));
   const names = new Set([...old.keys(), ...now.keys()]);
-  // The weights of keys hold in every group.
+  // Weights of keys apply in every group.
   const isWeighed = !same(keyWeights(before), keyWeights(next));
   const groups = [...names].filter((name) => isWeighed || !same(old.get(name), now.get(name)));
   const retired = [...old.values()].flatMap((group) => {
@@ -44,7 +43,7 @@ export function changeBetween(before: Config, next: Config): ConfigChange {
   };
 }
 
-/** Lists the versions that changed something for pools, with one more. */
+/** Adds a version to the list of versions that affected pools. */
 export function changedAtWith(
   before: ChangedAt,
   { isEverywhere, groups }: ConfigChange,
@@ -56,8 +55,8 @@ export function changedAtWith(
 }
 
 /**
- * Picks the own objects of groups that a change touches and that are not listed: who waits there hears of it by this. A
- * new group's object is left alone: it is created near its first caller, not near the directory, and has nobody to tell.
+ * Returns the unlisted, unpartitioned pools that a change affects, so that their waiters are notified. The object of a
+ * new group is left out. It should be created near its first caller, not near the directory, and it has no waiters.
  */
 export function ownPoolsToPush(
   change: ConfigChange,
@@ -75,8 +74,8 @@ export function ownPoolsToPush(
 }
 
 /**
- * Picks everything that decides which way a call takes. Limits and queues do not, nor does an entry of an automatic group:
- * the same calls are in the same pools without it.
+ * Returns everything that affects routing. Limits and queues do not, and neither does the entry of an automatic group,
+ * whose calls use the same pools without it.
  */
 function routingOf(config: Config): unknown {
   const groups = matchingGroups(allGroups(config))
@@ -85,27 +84,27 @@ function routingOf(config: Config): unknown {
   return { upstreams: config.upstreams, default_upstream: config.default_upstream, groups };
 }
 
-/** Picks what may matter to calls of any group. Who reads what is left out asks the directory each time. */
+/** Returns what may affect calls of any group. The omitted fields are read from the directory each time. */
 function commonOf(config: Config): unknown {
   return { ...config, groups: [], auto_groups: [], admin_keys: [], webhook: null };
 }
 
-/** Lists automatic groups that were stopped or let go on, or whose calls go elsewhere now. */
+/** Lists automatic groups that were paused or resumed, or whose calls are now routed differently. */
 function changedAutoGroups(before: Config, next: Config): string[] {
   const [old, now] = [before, next].map(
-    // A configuration of an older release has none.
+    // A configuration of an older release has no automatic groups.
     ({ auto_groups: all = [] }: Partial<Config>) => new Map(all.map((one) => [one.name, one])),
   );
   const names = new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])]);
   return [...names].filter((name) => !same(old?.get(name), now?.get(name)));
 }
 
-/** Lists the configured groups, and those that the limits of keys and teams make. */
+/** Lists the configured groups and those created for limits of keys and teams. */
 function allGroups(config: Config): GroupConfig[] {
   return [...config.groups, ...limitGroups(config)];
 }
 
-/** Compares by text: both sides come from one schema, which writes its fields in one order. */
+/** Compares by text. Both sides come from one schema, which writes fields in a fixed order. */
 function same(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -8,31 +8,31 @@ import type { Alarm } from './alarms.ts';
 import type { PoolList } from './pool-list.ts';
 
 /**
- * Maximum of pools told in one invocation of the directory. Each is two subrequests at the most, and a thousand are
- * allowed.
+ * Maximum pools notified in one invocation of the directory. Each takes at most two subrequests, and the platform
+ * allows a thousand.
  */
 const PUSHED_A_ROUND = 400;
 
-/** Maximum of pools told at once; in one process more would only make calls wait. */
+/** Maximum pools notified at once. In one process more of them would only delay calls. */
 const AT_ONCE = 100;
 const AT_ONCE_IN_ONE_PROCESS = 2;
 
-/** How long a pool may take to hear of a change before it is told again. */
+/** Time limit for a pool's answer. After it the pool is notified again. */
 const ANSWER_LOST_MS = 2_000;
 
 /**
- * How long after a failure a pool is told again: the first time, at the most while an isolate may have a copy from before
- * the change, and when it has failed so often that none has.
+ * Delays before a failed notification is repeated: the first one, the maximum while an isolate may have an older copy
+ * of the configuration, and the one after `LATER_TIMES` failures, when no copy can be older.
  */
 const AGAIN_MS = 1_000;
 const AGAIN_MS_MAX = 4_000;
 const AGAIN_LATER_MS = 30_000;
 const LATER_TIMES = 80;
 
-/** How long after it was told a pool is told again that takes no calls any more and is still in use. */
+/** How long after its notification a pool is notified again if it receives no calls any more but is still in use. */
 const IN_USE_AGAIN_MS = 30_000;
 
-/** How long after a change the alarm goes off if the instance did not live to tell everybody. */
+/** Delay of the alarm that continues if the instance ends before it has notified all pools. */
 const SAFETY_MS = 3_000;
 
 /** How much later than the timer the alarm is set, where there is a timer. */
@@ -41,44 +41,48 @@ const ALARM_LATE_MS = 3_000;
 interface ConfigPushParts {
   readonly list: PoolList;
   readonly alarm: Alarm;
-  /** The version that a pool of a group must know. */
+  /** Returns the version that pools of a group must have. */
   readonly version: (group: string) => number;
-  /** Whether a pool rests, and reads the directory before it takes a newcomer. */
+  /** Whether a pool is resting. A resting pool reads the directory before it accepts a new call. */
   readonly isLeftAlone: (pool: PlacedPool) => boolean;
   readonly isOneProcess: boolean;
   readonly after: Schedule;
   readonly waitUntil: (work: Promise<unknown>) => void;
-  /** Tells a pool what holds now. False: it is to be told again later, because it is still in use. */
+  /**
+   * Sends a pool its current definition. Returns false if the pool must be notified again later because it is still in
+   * use.
+   */
   readonly tell: (pool: PlacedPool) => Promise<boolean>;
 }
 
 /**
- * Tells every listed pool of every change that concerns it, unless it rests, some hundred in an invocation: those that are left, and those that could not
- * be told, in the next ones, which the object's alarm begins. What each was told is in its row, so that neither a reset
- * nor a failure leaves one behind.
+ * Notifies every listed pool of every change that affects it, unless the pool is resting. One invocation notifies some
+ * hundred pools. The object's alarm starts the next one for the remaining and failed ones.
+ *
+ * The version that each pool received is stored in its row, so a reset or a failure skips no pool.
  */
 export class ConfigPush {
   readonly #parts: ConfigPushParts;
-  /** Failures in a row (0: it is still in use), and when the next try is due, by pool. */
+  /** Consecutive failures and the time of the next attempt, by pool. 0 failures means that the pool is still in use. */
   readonly #again = new Map<string, { readonly times: number; readonly againAt: number }>();
 
   #cancelTimer: (() => void) | null = null;
 
   constructor(parts: ConfigPushParts) {
     this.#parts = parts;
-    // The instance before may have ended in between, and workerd by itself keeps no alarm beyond its process.
+    // The previous instance may have ended midway, and standalone workerd keeps no alarm beyond its process.
     if (this.#behind().length > 0) this.#armIn(0);
   }
 
-  /** Tells of a change, in the turn of which this is called. */
+  /** Starts to notify pools of a change. Must be called in the turn of that change. */
   begin(): Promise<void> {
     this.#armIn(SAFETY_MS);
-    // Copies are of before this change, however long one has failed.
+    // All copies are older than this change, regardless of earlier failures.
     this.#again.clear();
     return this.round();
   }
 
-  /** Tells pools that are behind, as many as one invocation may, and has the alarm go on with the others. */
+  /** Notifies pools that are behind, as many as one invocation may, and sets the alarm for the others. */
   async round(): Promise<void> {
     const now = steadyClock.now();
     const due = this.#behind().filter((pool) => this.#againAt(pool) <= now);
@@ -90,15 +94,15 @@ export class ConfigPush {
   async #report(pool: PlacedPool): Promise<void> {
     const { list, version, tell: report, after } = this.#parts;
     const key = poolKey(pool);
-    const told = version(pool.group);
+    const wanted = version(pool.group);
     try {
       if (await within(ANSWER_LOST_MS, report(pool), after)) {
         this.#again.delete(key);
-        list.noteTold(pool, told);
+        list.noteTold(pool, wanted);
       } else this.#again.set(key, { times: 0, againAt: steadyClock.now() + IN_USE_AGAIN_MS });
     } catch {
       const times = (this.#again.get(key)?.times ?? 0) + 1;
-      this.#again.set(key, { times, againAt: steadyClock.now() + againAfter(times) });
+      this.#again.set(key, { times, againAt: steadyClock.now() + retryDelayMs(times) });
     }
   }
 
@@ -124,7 +128,10 @@ export class ConfigPush {
     return this.#again.get(poolKey(pool))?.againAt ?? 0;
   }
 
-  /** Sets the alarm, which uses the wall clock and is late after that was set back. In one process a timer is not. */
+  /**
+   * Sets the alarm, which uses the wall clock and is late after that was set back. In a single process a timer is used
+   * as well, which is not late.
+   */
   #armIn(ms: number): void {
     const { alarm, after, isOneProcess, waitUntil } = this.#parts;
     const inMs = Math.max(0, ms);
@@ -136,8 +143,8 @@ export class ConfigPush {
   }
 }
 
-/** Computes how long after so many failures in a row a pool is told again. */
-function againAfter(times: number): number {
+/** Returns the delay before the next attempt after so many consecutive failures. */
+function retryDelayMs(times: number): number {
   if (times > LATER_TIMES) return AGAIN_LATER_MS;
   return Math.min(AGAIN_MS_MAX, AGAIN_MS * 2 ** (times - 1));
 }

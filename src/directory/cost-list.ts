@@ -5,30 +5,33 @@ import { addSums, NO_COSTS, type CostLine, type CostSums } from '../core/parts/c
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 
 /**
- * - `costs (group_name, object_name, jurisdiction, partition_key, said_at, said)`: what pools said of their costs, as JSON
- *   (`SaidCosts`), and when, in epoch milliseconds. It stays when its pool leaves the list: what was spent is spent.
+ * - `costs (group_name, object_name, jurisdiction, partition_key, said_at, said)`: the last costs that each pool
+ * reported, as JSON (`ReportedCosts`), and when, in epoch milliseconds. A row remains when its pool leaves the list,
+ * because its costs remain.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS costs (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
   jurisdiction TEXT NOT NULL, partition_key TEXT, said_at INTEGER NOT NULL, said TEXT NOT NULL,
   PRIMARY KEY (group_name, object_name, jurisdiction)) WITHOUT ROWID`;
 
-/** How long it is kept: nobody asks for more than the month before. */
+/** How long costs are stored. No request goes back further than the previous month. */
 const KEPT_MS = 63 * 86_400_000;
 
-/** Maximum pools; those that said nothing for longest go first. */
+/** Maximum pools. The ones that reported longest ago are deleted first. */
 const POOLS_MAX = 5_000;
 
-/** Maximum lines that are read, of all groups: what comes then is in the rest of its group, so the sums hold. */
+/**
+ * Maximum lines of all groups that are returned. Further lines are added to their group's `rest`, so sums stay correct.
+ */
 const LINES_MAX = 20_000;
 
-/** How many are noted before it is looked for old ones again. */
+/** Number of writes between two prunings. */
 const PRUNE_EVERY = 100;
 
 interface CostRecord extends Record<string, SqlStorageValue> {
   readonly group_name: string;
   readonly partition_key: string | null;
   readonly jurisdiction: string;
-  /** `PeriodCosts` as JSON. Null: the pool had none then. */
+  /** `PeriodCosts` as JSON, or null if the pool had no costs in the period. */
   readonly costs: string | null;
 }
 
@@ -39,10 +42,10 @@ interface Summing {
   readonly days: Map<string, CostSums>;
 }
 
-/** A pool that says what its costs are, if it has any. */
+/** A pool with its costs, if it has any. */
 type CostReport = PlacedPool & Pick<PresentPool, 'costs'>;
 
-/** The costs of pools as they said them last, so that none is woken for them. */
+/** The last reported costs of pools, so that no pool is woken for them. */
 export class CostList {
   readonly #sql: SqlStorage;
   readonly #unwritten = new Map<string, CostReport & { readonly saidAt: number }>();
@@ -57,14 +60,14 @@ export class CostList {
     return this.#unwritten.size > 0;
   }
 
-  /** Notes what a pool said of its costs, if it has any. */
+  /** Stores the costs that a pool reported, if it has any. */
   note(present: CostReport, now: number): void {
     if (present.costs !== undefined) {
       this.#unwritten.set(poolKey(present), { ...present, saidAt: now });
     }
   }
 
-  /** Writes what pools said, all at once: each by itself would be a commit that others wait for. */
+  /** Writes all reports in one transaction. A transaction for each would delay other requests. */
   flush(): void {
     for (const { costs = '{}', saidAt, ...pool } of this.#unwritten.values()) {
       this.#sql.exec(
@@ -83,8 +86,8 @@ export class CostList {
   }
 
   /**
-   * Lists the groups that had costs in a day or month. They are added up pool by pool, for thousands of pools have more to
-   * say together than there is room for.
+   * Lists the groups that had costs in a day or month. Pools are added up one by one, because the rows of thousands of
+   * pools do not fit into memory together.
    */
   of(period: string, except: ReadonlySet<string>): StoredCosts[] {
     this.flush();
@@ -95,7 +98,7 @@ export class CostList {
     const groups = new Map<string, Summing>();
     let room = LINES_MAX;
     for (const { group_name: group, partition_key: partition, costs, ...row } of rows) {
-      // The cast is sound: the column is written from a configuration's field alone.
+      // The cast is sound: only a field of the configuration is written to the column.
       const jurisdiction = (row.jurisdiction || null) as NonNullable<
         PlacedPool['jurisdiction']
       > | null;
@@ -128,7 +131,7 @@ export class CostList {
   }
 }
 
-/** Adds the costs of a pool, with so many new lines at the most. Returns how many there are. */
+/** Adds the costs of a pool, with at most `room` new lines. Returns the number of new lines. */
 function addTo(sums: Summing, { lines, rest, days }: PeriodCosts, room: number): number {
   const before = sums.lines.size;
   for (const line of lines) {

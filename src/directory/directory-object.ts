@@ -44,7 +44,7 @@ import { logEvent } from '../runtime/log.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import { goingBack, OWN_ACTOR } from './reverted-fields.ts';
+import { revertFields, OWN_ACTOR } from './reverted-fields.ts';
 import { ownSecretsOf } from './own-secrets.ts';
 import { KeylessList } from './keyless-list.ts';
 import { PastPools } from './past-pools.ts';
@@ -56,33 +56,33 @@ import { ConfigPush } from './config-push.ts';
 import { TemporaryList, type TemporaryEntry } from './temporary-list.ts';
 import { packed, VersionList, type Packed } from './version-list.ts';
 
-/** Maximum of pools asked or told at once. More would only queue up on the way out. */
+/** Maximum requests to pools at once. More would only queue. */
 const POOLS_AT_ONCE = 32;
 
-/** Maximum of unlisted objects told of a change; those beyond hear of it from their next newcomer. */
+/** Maximum unlisted objects notified of a change. The others read the directory at their next new call. */
 const OWN_PUSHED_MAX = 400;
 
-/** Maximum of definitions that are kept made. */
+/** Maximum cached definitions. */
 const DEFINITIONS_MAX = 1_000;
 
-/** How often it is written what pools said that nobody waits for. */
-const SAID_WRITTEN_EVERY_MS = 1_000;
+/** Delay of writes that no response depends on. */
+const WRITE_DELAY_MS = 1_000;
 
-/** How long the hub of the dashboards counts as looking without a word: it looks every 5 s. */
+/** How long the dashboards' hub counts as active after a request. It sends one every 5 s. */
 const HUB_LOOKS_MS = 15_000;
 
-/** How long after a failure it is tried again to put back what was changed for a while. */
-const GO_BACK_AGAIN_MS = 5_000;
+/** Delay before another attempt to revert temporary changes. */
+const REVERT_RETRY_MS = 5_000;
 
-/** How long after a search for idle pools a full group is not searched again. */
+/** Minimum interval between searches for idle pools of a full group. */
 const SWEEP_EVERY_MS = 60_000;
 
-/** Maker of a version that was written before versions were kept. The audit log knows more. */
-const UNKNOWN_MAKER = { actor: '', action: '' };
+/** Author of a version from before versions were stored. The audit log has the real one. */
+const UNKNOWN_AUTHOR = { actor: '', action: '' };
 
 /**
- * The one object that holds the configuration, its versions, its audit log and the list of pools. It stores and
- * tells; what a configuration may say is checked before it gets here.
+ * The one object that holds the configuration, its versions, the audit log and the list of pools. It stores and
+ * distributes configurations. Callers validate them first.
  */
 export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc {
   readonly #store: DirectoryStore;
@@ -101,7 +101,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #endAlarm: Alarm;
   #isFlushing = false;
   readonly #timers = new Timers(steadyClock);
-  /** How the hub of the dashboards wants to be told. A new instance hears it at the hub's next look. */
+  /** What the dashboards' hub wants pools to push. A new instance receives it with the hub's next request. */
   #hub: { readonly span: WatchSpan | null; readonly heardAt: number } = { span: null, heardAt: 0 };
   readonly #attempts = new FailedAttempts();
   readonly #sweptAt = new Map<string, number>();
@@ -179,14 +179,14 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     if (before.version !== expected) return { kind: 'conflict', version: before.version };
     const [body, bodyBefore] = await Promise.all([
       packed(config),
-      // A release that kept none wrote it.
+      // The current version was written by a release that stored no versions.
       this.#versions.has(expected) ? null : packed(before.config),
     ]);
     const { version } = this.#store.current;
     if (version !== expected) return { kind: 'conflict', version };
     const at = new Date().toISOString();
     if (bodyBefore !== null) {
-      this.#versions.add({ ...UNKNOWN_MAKER, version: expected, at }, bodyBefore, []);
+      this.#versions.add({ ...UNKNOWN_AUTHOR, version: expected, at }, bodyBefore, []);
     }
     for (const order of orders) this.#temporary.order(order, actor);
     return { kind: 'replaced', version: this.#replace(config, { at, actor, action }, body) };
@@ -209,7 +209,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return { kind: 'replaced', version };
   }
 
-  /** Puts the next configuration into force, in one turn, and tells of it. */
+  /** Puts the next configuration into force in one turn, and notifies pools and dashboards. */
   #replace(config: Config, by: Omit<VersionInfo, 'version'>, body: Packed): number {
     const before = this.#store.current;
     const version = before.version + 1;
@@ -232,44 +232,47 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#attention.note();
     this.#dropRetired();
     const own = ownPoolsToPush(change, before.config, config, this.#list.all()).filter(
-      // One that was never used has nobody to tell.
+      // A pool that was never used has no waiters to notify.
       (pool) => this.#presence.has(pool) && !this.#isLeftAlone(pool),
     );
-    // It reads the directory by itself before it takes a newcomer.
+    // A failure is harmless: the pool reads the directory before it accepts a new call.
     const pushOwn = (pool: PlacedPool): Promise<unknown> => this.#report(pool).catch(() => {});
     const pushingOwn = mapConcurrently(own.slice(0, OWN_PUSHED_MAX), POOLS_AT_ONCE, pushOwn);
     this.ctx.waitUntil(Promise.all([this.#reporting.begin(), pushingOwn]));
     return version;
   }
 
-  /** Goes on telling pools of changes, and puts back what was changed for a while. */
+  /** Continues to notify pools, and reverts temporary changes. */
   override async alarm(): Promise<void> {
-    await Promise.all([this.#reporting.round(), this.#goBack(), this.#attention.look()]);
+    await Promise.all([this.#reporting.round(), this.#revertDue(), this.#attention.look()]);
   }
 
-  /** Puts back the fields whose time is over, a version for each group. What is gone of the list has gone back. */
-  async #goBack(): Promise<void> {
+  /**
+   * Reverts the fields whose time has ended, with one version per group. An entry that is gone from the list has been
+   * reverted.
+   */
+  async #revertDue(): Promise<void> {
     try {
       for (;;) {
         const [first, ...others] = this.#temporary.due(Date.now());
         if (first === undefined) break;
-        await this.#goBackIn([first, ...others.filter(({ group }) => group === first.group)]);
+        await this.#revertIn([first, ...others.filter(({ group }) => group === first.group)]);
       }
       this.#awaitEnd();
     } catch (error) {
       logEvent('temporary_failed', { error: String(error) });
-      this.#endAlarm.set(Date.now() + GO_BACK_AGAIN_MS);
+      this.#endAlarm.set(Date.now() + REVERT_RETRY_MS);
     }
   }
 
-  async #goBackIn(due: readonly [TemporaryEntry, ...TemporaryEntry[]]): Promise<void> {
+  async #revertIn(due: readonly [TemporaryEntry, ...TemporaryEntry[]]): Promise<void> {
     const before = this.#store.current;
-    const { config, action, back, stays } = goingBack(before.config, due, {
+    const { config, action, back, stays } = revertFields(before.config, due, {
       privateUpstreams: this.env.PRIVATE_UPSTREAMS === 'allow',
       jurisdiction: jurisdictionOf(this.env),
     });
     const body = config === null ? null : await packed(config);
-    // Somebody changed something meanwhile: the next round looks at it anew.
+    // The configuration changed meanwhile. The next round checks it again.
     if (this.#store.current !== before || !this.#temporary.isUnchanged(due)) return;
     this.#temporary.remove(due);
     const [{ group }] = due;
@@ -290,7 +293,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async list(pool: ListedPool): Promise<boolean> {
     const placed = { ...pool, jurisdiction: this.#jurisdictionOf(pool.group) };
-    // It reads its definition once it has this answer, so it counts as told.
+    // The pool reads its definition after this answer, so it counts as notified.
     const isListed = this.#list.list(placed, this.#versionFor(pool.group));
     if (!isListed) this.#sweep(pool.group);
     this.#publisher.publish();
@@ -304,7 +307,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
         : [pool];
     if (costs !== undefined) {
       for (const one of gone) this.#costs.note({ ...one, costs }, Date.now());
-      // The pool reports only once, so a reset must not lose it.
+      // The pool reports only once, so a reset must not lose the report.
       this.#costs.flush();
     }
     if (pool.jurisdiction !== undefined) this.#drop(pool);
@@ -321,7 +324,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async wake(present: PresentPool): Promise<Woken> {
     const pool = this.#placed(present);
-    // It counts as not told until it has this answer.
+    // The pool counts as outdated until it has this answer.
     if (this.#isLeftAlone(pool)) this.#list.noteTold(pool, this.#versionFor(pool.group));
     if (this.#isKnown(pool)) {
       this.#costs.note(pool, Date.now());
@@ -470,7 +473,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return temporary.length === 0 ? snapshot : { ...snapshot, temporary };
   }
 
-  /** The version that a pool of a group must know. */
+  /** Returns the version that pools of a group must have. */
   #versionFor(group: string): number {
     return changedFor(this.#store.current.changedAt, group);
   }
@@ -479,7 +482,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return { ...pool, jurisdiction: pool.jurisdiction ?? this.#jurisdictionOf(pool.group) };
   }
 
-  /** Whether what a pool says of its use is kept: not of one whose key never had a success. */
+  /** Whether the reports of a pool are stored. Those of a pool whose key never succeeded are not. */
   #isKnown(pool: PlacedPool): boolean {
     if (this.#list.has(pool) || this.#presence.has(pool)) return true;
     return (
@@ -487,13 +490,13 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     );
   }
 
-  /** How long nobody has used a pool that rests. 0: it is in use, or nobody knows. */
+  /** How long a resting pool has been unused. 0 means that it is in use or unknown. */
   #idleMs(pool: PlacedPool): number {
     const since = this.#presence.idleSince(pool);
     return since === null ? 0 : Math.max(0, Date.now() - since);
   }
 
-  /** Tells whether a pool rests: it reads the directory before it takes a newcomer. */
+  /** Whether a pool is resting. A resting pool reads the directory before it accepts a new call. */
   #isLeftAlone(pool: PlacedPool): boolean {
     return this.#presence.idleSince(pool) !== null;
   }
@@ -506,7 +509,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       this.#presence.flush();
       this.#costs.flush();
     };
-    this.ctx.waitUntil(pause(SAID_WRITTEN_EVERY_MS, this.#timers.after).then(flush));
+    this.ctx.waitUntil(pause(WRITE_DELAY_MS, this.#timers.after).then(flush));
   }
 
   #drop(pool: PlacedPool): void {
@@ -516,8 +519,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   /**
-   * Forgets what a pool said. That of a whole group is kept: if a group of that name comes back, its object goes on with
-   * what it has counted and spent.
+   * Deletes the reports of a pool. Those of an unpartitioned pool are kept: if a group of that name is created again,
+   * its object continues with the same counts and costs.
    */
   #forget(pool: PlacedPool): void {
     const { group, partition } = pool;
@@ -525,7 +528,10 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     if (partition !== null || isMadeByUs) this.#presence.forget(pool);
   }
 
-  /** Takes those off the list that get no calls any more, and hold none; and forgets who said so and is no more. */
+  /**
+   * Removes pools from the list that receive no calls any more and hold none. Deletes the reports of pools that are
+   * gone.
+   */
   #dropRetired(): void {
     const { config } = this.#store.current;
     for (const pool of this.#list.all()) {
@@ -536,7 +542,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     }
   }
 
-  /** Makes the definition of a group once for each version: a thousand pools of one may want it at once. */
+  /** Builds the definition of a group once per version, because a thousand pools may request it at once. */
   #definition(name: string): GroupDefinition {
     const { version, routingVersion, config } = this.#store.current;
     const known = this.#definitions.get(name);
@@ -555,7 +561,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return made;
   }
 
-  /** Says in a definition whether the pool gets calls by it. */
+  /** Adds to a definition whether the pool receives calls. */
   #withUse(pool: PlacedPool, definition: GroupDefinition): GroupDefinition {
     const isUsed = takesCalls(pool, this.#store.current.config);
     return isUsed ? definition : { ...definition, takesNoCalls: true };
@@ -569,7 +575,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return this.#group(name)?.jurisdiction ?? null;
   }
 
-  /** Asks the pools of a full group to leave the list if nobody used them for long. */
+  /** Asks the pools of a full group to leave the list if they have been unused for long. */
   #sweep(group: string): void {
     const now = steadyClock.now();
     if (now - (this.#sweptAt.get(group) ?? -Infinity) < SWEEP_EVERY_MS) return;
@@ -583,7 +589,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       try {
         await this.#stubOf(pool).forget(pool.jurisdiction ?? null);
       } catch {
-        // It stays, and the next sweep asks again.
+        // The pool stays, and the next sweep asks again.
       }
     };
     this.ctx.waitUntil(mapConcurrently(pools, POOLS_AT_ONCE, forget));
@@ -597,16 +603,16 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   /**
-   * Pushes what holds at this moment, which may be newer than the change that asked for it.
+   * Pushes the current definition, which may be newer than the change that caused the push.
    *
-   * @returns false: the pool takes no calls any more, and is to be told again, because it is still in use
+   * @returns false if the pool receives no calls any more but is still in use, so it must be notified again
    */
   async #report(pool: PlacedPool): Promise<boolean> {
     const stub = this.#stubOf(pool);
     const definition = this.#withUse(pool, this.#definition(pool.group));
     await stub.reconfigure(definition);
     if (definition.takesNoCalls !== true) return true;
-    // An own object that `replace` put on the list does not know that it stands there.
+    // An object that `replace` listed does not know that it is listed.
     const {
       in_use,
       cooling,
@@ -617,8 +623,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       ...NOT_REPORTED_BEFORE,
       ...(await stub.status()),
     };
-    // The pool reports its costs first. They would be lost if the directory dropped it before that. It leaves the list when
-    // it is empty, but that message can be lost.
+    // The pool must report its costs before it is dropped, or they would be lost. It leaves the list when it is empty,
+    // but that message can be lost.
     if (in_use + cooling + orphaned + lent + queued > 0) return false;
     await stub.forget(pool.jurisdiction ?? null);
     if (this.#list.has(pool)) this.#drop(pool);

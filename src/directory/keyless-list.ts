@@ -1,8 +1,8 @@
 import { KEYLESS_KEPT_MS, type KeylessCaller } from '../contract/keyless.ts';
 
 /**
- * `keyless_callers (slice, upstream, caller, calls, last_at)`: served calls of callers without a gateway key.
- * `docs/storage-schema.md` tells more.
+ * `keyless_callers (slice, upstream, caller, calls, last_at)`: served calls of callers without a gateway key. See
+ * `design/storage.md`.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS keyless_callers (slice INTEGER NOT NULL, upstream TEXT NOT NULL,
   caller TEXT NOT NULL, calls INTEGER NOT NULL, last_at INTEGER NOT NULL,
@@ -10,7 +10,7 @@ const TABLE = `CREATE TABLE IF NOT EXISTS keyless_callers (slice INTEGER NOT NUL
 
 const SLICE_MS = 300_000;
 
-/** Maximum callers of a slice. Others count together, for each upstream. */
+/** Maximum callers per slice. Further callers are counted together for each upstream. */
 const CALLERS_MAX = 500;
 
 interface KeylessRecord extends Record<string, SqlStorageValue> {
@@ -20,7 +20,7 @@ interface KeylessRecord extends Record<string, SqlStorageValue> {
   readonly last_at: number;
 }
 
-/** Callers without a gateway key, within the last hour. All of it is synchronous, so a turn is one transaction. */
+/** Callers without a gateway key in the last hour. All methods are synchronous, so each turn is one transaction. */
 export class KeylessList {
   readonly #sql: SqlStorage;
 
@@ -29,7 +29,7 @@ export class KeylessList {
     sql.exec(TABLE);
   }
 
-  /** Adds what an isolate has counted. */
+  /** Adds the counts of an isolate. */
   note(counts: readonly KeylessCaller[]): void {
     for (const { upstream, caller, calls, last_at } of counts) {
       const at = Date.parse(last_at);

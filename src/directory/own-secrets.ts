@@ -1,6 +1,8 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 
-/** Names the secrets that the upstreams of a group's members have themselves, by their ids. Built-in ones have none. */
+/**
+ * Returns the secrets configured on the upstreams of a group's members, by upstream id. Built-in upstreams have none.
+ */
 export function ownSecretsOf(
   { upstreams }: Pick<Config, 'upstreams'>,
   { members }: Pick<GroupConfig, 'members'>,

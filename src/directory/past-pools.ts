@@ -3,18 +3,18 @@ import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
 import type { PlacedPool } from '../routing/pool.ts';
 
 /**
- * - `past_pools (group_name, object_name, jurisdiction, partition_key, left_at)`: pools that have left the list as nobody used
- *   them, where the log of their calls may be asked for. `left_at`: when, in epoch milliseconds.
+ * - `past_pools (group_name, object_name, jurisdiction, partition_key, left_at)`: pools that left the list because they
+ * were unused. Their call logs can still be read. `left_at` is the time, in epoch milliseconds.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS past_pools (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
   jurisdiction TEXT NOT NULL, partition_key TEXT, left_at INTEGER NOT NULL,
   PRIMARY KEY (group_name, object_name, jurisdiction)) WITHOUT ROWID`;
 
-/** Maximum of pools that are remembered, and for how long: as long as a log is kept. */
+/** Maximum pools that are stored, and for how long: as long as call logs are kept. */
 const PAST_POOLS_MAX = 5_000;
 const KEPT_MS = 31 * 86_400_000;
 
-/** How many may be too many until the oldest are forgotten: not with each that comes. */
+/** Number of surplus rows before the oldest are deleted, so that not every write deletes one. */
 const SLACK = 250;
 
 interface PastPoolRecord extends Record<string, SqlStorageValue> {
@@ -23,7 +23,7 @@ interface PastPoolRecord extends Record<string, SqlStorageValue> {
   readonly partition_key: string | null;
 }
 
-/** Pools that were used once. All of it is synchronous, so a turn is one transaction. */
+/** Pools that were used once. All methods are synchronous, so each turn is one transaction. */
 export class PastPools {
   readonly #sql: SqlStorage;
 
@@ -45,7 +45,7 @@ export class PastPools {
     this.#forget(now);
   }
 
-  /** Lists those that left at an instant or later, the last first. */
+  /** Lists the pools that left at or after an instant, latest first. */
   since(at: number): (ListedPool & PlacedPool)[] {
     return this.#sql
       .exec<PastPoolRecord>(
@@ -57,7 +57,7 @@ export class PastPools {
       .map(({ group_name: group, jurisdiction, partition_key: partition }) => ({
         group,
         partition,
-        // The cast is sound: the column is written from a configuration's field alone.
+        // The cast is sound: only a field of the configuration is written to the column.
         jurisdiction: (jurisdiction || null) as NonNullable<PlacedPool['jurisdiction']> | null,
       }));
   }

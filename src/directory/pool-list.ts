@@ -2,11 +2,11 @@ import type { PlacedPool } from '../routing/pool.ts';
 import { OVERFLOW_PARTITION, poolName } from '../contract/pool-name.ts';
 
 /**
- * - `pools (group_name, object_name, jurisdiction, partition_key, told)`: the pools that changes are pushed
- *   to. `jurisdiction` is empty for none; `partition_key` is null for a group's own object; `told` is the last version
- *   that the pool was told of.
- * - `overflow (group_name, partition_key)`: partitions that share one pool, because their group had
- *   too many when they first came.
+ * - `pools (group_name, object_name, jurisdiction, partition_key, told)`: the pools that changes are pushed to.
+ * `jurisdiction` is empty if there is none. `partition_key` is null for an unpartitioned pool. `told` is the last
+ * version that the pool received.
+ * - `overflow (group_name, partition_key)`: partitions that share one pool because their group was full when they were
+ * first used.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS pools (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
@@ -16,10 +16,13 @@ const TABLES = [
      PRIMARY KEY (group_name, partition_key)) WITHOUT ROWID`,
 ];
 
-/** Maximum of partitions of one group that have a pool of their own. */
+/** Maximum partitions of a group with a pool of their own. */
 export const PARTITIONS_MAX = 1_000;
 
-/** Maximum of partitions of one group that are remembered as sharing. Those beyond share, too, while it is full. */
+/**
+ * Maximum partitions of a group that are stored as sharing a pool. While this list is full, further partitions share
+ * the pool too.
+ */
 export const OVERFLOW_MAX = 10_000;
 
 type PoolJurisdiction = NonNullable<PlacedPool['jurisdiction']>;
@@ -37,10 +40,12 @@ function placedPool({
   return { group, partition, jurisdiction: (jurisdiction || null) as PoolJurisdiction | null };
 }
 
-/** The list of pools, and who shares one. All of it is synchronous, so a turn is one transaction. */
+/**
+ * The list of pools, and the partitions that share one. All methods are synchronous, so each turn is one transaction.
+ */
 export class PoolList {
   readonly #sql: SqlStorage;
-  /** Groups that a Worker must ask about. */
+  /** Groups for which a Worker must ask the directory. */
   readonly #full: Set<string>;
 
   constructor(sql: SqlStorage) {
@@ -50,12 +55,15 @@ export class PoolList {
     this.#full = new Set(this.#fullGroups());
   }
 
-  /** Groups that have as many partitions as they may, or some that share a pool. */
+  /** Groups that are full, or whose partitions share a pool. */
   get fullGroups(): string[] {
     return [...this.#full].toSorted();
   }
 
-  /** Lists a pool; a second time it changes nothing. False: its group has as many as it may. `told`: of that version. */
+  /**
+   * Lists a pool at a version that it has received. Has no effect if it is listed already. Returns false if its group
+   * is full.
+   */
   list(pool: PlacedPool, reported = 0): boolean {
     const isBounded = pool.partition !== null && pool.partition !== OVERFLOW_PARTITION;
     if (isBounded && this.#isAtBound(pool.group)) return this.has(pool);
@@ -71,8 +79,8 @@ export class PoolList {
   }
 
   /**
-   * Takes a pool off the list that does not know its jurisdiction. Where its group was moved to another
-   * one (`current`), the rows of the old one go first: only a retired pool asks for this. Returns those that have gone.
+   * Removes a pool that does not know its jurisdiction. If its group was moved to another jurisdiction (`current`), the
+   * rows of the old one are removed first, because only a retired pool sends this request. Returns the removed pools.
    */
   unlist({ group, partition }: PlacedPool, current: string | null): PlacedPool[] {
     const name = poolName(group, partition);
@@ -93,7 +101,7 @@ export class PoolList {
     return gone;
   }
 
-  /** Takes exactly this pool off the list. Once the shared pool is gone, nobody shares any more. */
+  /** Removes exactly this pool. Removing the shared pool ends the sharing. */
   drop(pool: PlacedPool): void {
     this.#sql.exec(
       `DELETE FROM pools WHERE group_name = ? AND object_name = ? AND jurisdiction = ?`,
@@ -104,14 +112,14 @@ export class PoolList {
   }
 
   /**
-   * Tells which partition the calls of a partition go to. Who shares goes on to, for as long as the shared
-   * pool is in use: with its own pool besides, it would have its limit twice.
+   * Returns the partition that receives the calls of a partition. A sharing partition keeps sharing while the shared
+   * pool is in use: with an additional pool of its own it would have its limit twice.
    */
   share(pool: PlacedPool & { readonly partition: string }): string {
     if (this.has(pool)) return pool.partition;
     const shared = this.#overflowing(pool.group);
     if (this.#shares(pool)) return OVERFLOW_PARTITION;
-    // Those beyond the bound are not remembered, so nobody new may be told otherwise.
+    // Partitions beyond the maximum are not stored, so all new ones must share.
     if (shared >= OVERFLOW_MAX) return OVERFLOW_PARTITION;
     if (!this.#isAtBound(pool.group)) return pool.partition;
     this.#sql.exec(
@@ -119,12 +127,12 @@ export class PoolList {
       pool.group,
       pool.partition,
     );
-    // Not at its first 2xx: nobody would ever find it idle otherwise.
+    // It is listed now rather than at its first 2xx, or it would never be found idle.
     this.list({ ...pool, partition: OVERFLOW_PARTITION });
     return OVERFLOW_PARTITION;
   }
 
-  /** Forgets who shares, where the group is gone or split anew. */
+  /** Deletes the sharing partitions of a group that was removed or is partitioned differently. */
   unshare(group: string): void {
     this.#sql.exec(`DELETE FROM overflow WHERE group_name = ?`, group);
     this.#recount(group);
@@ -137,7 +145,7 @@ export class PoolList {
       .map(placedPool);
   }
 
-  /** Lists the pools that were not told of a version, by their group. */
+  /** Lists the pools that have not received the version of their group. */
   behind(version: (group: string) => number): PlacedPool[] {
     return this.#sql
       .exec<PoolRow & { told: number }>(
@@ -148,7 +156,7 @@ export class PoolList {
       .map(placedPool);
   }
 
-  /** Notes that a pool was told of a version. */
+  /** Stores that a pool has received a version. */
   noteTold(pool: PlacedPool, version: number): void {
     this.#sql.exec(
       `UPDATE pools SET told = ?1
@@ -158,7 +166,7 @@ export class PoolList {
     );
   }
 
-  /** Takes over the table of releases up to 0.1.0, which did not note what pools were told. */
+  /** Migrates the table of releases up to 0.1.0, which did not store the received version. */
   #takeOver(): void {
     const columns = this.#sql.exec<{ name: string }>('PRAGMA table_info(pools)').toArray();
     if (columns.some(({ name }) => name === 'told')) return;

@@ -3,9 +3,10 @@ import type { StoredPool, PresentPool } from '../contract/rpc/presence-rpc.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 
 /**
- * - `presence (group_name, object_name, jurisdiction, partition_key, window_end, idle_since, boot, said)`: what pools said
- *   of their use. `window_end` names the window that a pool said it of; `idle_since` is when one that rests was used last, 0
- *   while it is in use; `boot` the process of then, where Headgate hosts itself; `said` its facts as JSON.
+ * - `presence (group_name, object_name, jurisdiction, partition_key, window_end, idle_since, boot, said)`: the last
+ * reports of pools about their use. `window_end` names the window of the report. `idle_since` is when a resting pool
+ * was last used, or 0 while it is in use. `boot` is the process that wrote the row, if Headgate is self-hosted. `said`
+ * holds figures as JSON.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS presence (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
   jurisdiction TEXT NOT NULL, partition_key TEXT, window_end REAL NOT NULL, idle_since INTEGER NOT NULL,
@@ -13,8 +14,8 @@ const TABLE = `CREATE TABLE IF NOT EXISTS presence (group_name TEXT NOT NULL, ob
   PRIMARY KEY (group_name, object_name, jurisdiction)) WITHOUT ROWID`;
 
 /**
- * How much later than the window that a pool says is over the one that it is in may end: the word was overtaken by that of
- * the next window. More is a clock that was set back.
+ * Maximum time by which a report about the next window can overtake the report that a window has ended. A larger
+ * difference means that a clock was set back.
  */
 const OVERTAKEN_MS_MAX = 1_200_000;
 
@@ -30,20 +31,20 @@ interface PresenceRecord extends Record<string, SqlStorageValue> {
 interface ListedPresence {
   readonly pool: PlacedPool;
   readonly window: number;
-  /** Since when nobody has used it, and it rests; null: it is in use. */
+  /** When a resting pool was last used, or null if it is in use. */
   readonly idleSince: number | null;
 }
 
-/** The use of pools, as they say themselves. All of it is synchronous, so a turn is one transaction. */
+/** The use of pools as they report it. All methods are synchronous, so each turn is one transaction. */
 export class PresenceList {
   readonly #sql: SqlStorage;
   readonly #boot: string;
   readonly #known: Map<string, ListedPresence>;
   readonly #windowMs: number;
-  /** Words of pools whose rows say yet that they are in use. A reset in between has them asked. */
+  /** Reports of pools whose rows still show them as in use. After a reset in between, these pools are asked. */
   readonly #unwritten = new Map<string, PresentPool & { readonly idleSince: number }>();
 
-  /** @param windowMs how long pools say nothing more once they have said that they are in use */
+  /** @param windowMs how long pools stay silent after they reported that they are in use */
   constructor(sql: SqlStorage, boot: string, windowMs: number) {
     this.#sql = sql;
     this.#boot = boot;
@@ -69,24 +70,24 @@ export class PresenceList {
     return this.#known.has(poolKey(pool));
   }
 
-  /** Tells since when nobody has used a pool that rests, in epoch milliseconds; null: it is in use, or unknown. */
+  /** Returns when a resting pool was last used, in epoch milliseconds, or null if it is in use or unknown. */
   idleSince(pool: PlacedPool): number | null {
     return this.#known.get(poolKey(pool))?.idleSince ?? null;
   }
 
-  /** Notes that a pool is in use. It is told of changes from now on, so that must not be lost. */
+  /** Stores that a pool is in use. It is notified of changes from now on, so this is written at once. */
   wake(present: PresentPool): void {
     const known = this.#known.get(poolKey(present));
     this.#note(present, 0);
     if (known?.idleSince !== null) this.flush();
   }
 
-  /** Notes that a pool rests, unless it has begun another window since. */
+  /** Stores that a pool rests, unless it has begun another window since. */
   rest(present: PresentPool, now: number): void {
     const known = this.#known.get(poolKey(present));
     const laterMs = (known?.window ?? -Infinity) - present.window;
     if (laterMs > 0 && laterMs <= OVERTAKEN_MS_MAX) return;
-    // 0 stands for one that is in use.
+    // 0 means that the pool is in use.
     this.#note(present, Math.max(1, now - present.idleMs));
   }
 
@@ -97,7 +98,7 @@ export class PresenceList {
     this.#unwritten.set(poolKey(pool), { ...pool, window, idleMs, said, idleSince });
   }
 
-  /** Writes what pools said, all at once: each by itself would be a commit that others wait for. */
+  /** Writes all reports in one transaction. A transaction for each would delay other requests. */
   flush(): void {
     for (const present of this.#unwritten.values()) this.#write(present);
     this.#unwritten.clear();
@@ -117,7 +118,7 @@ export class PresenceList {
     );
   }
 
-  /** Forgets a pool that rests. One that is in use has said so once, and says it again at the end of its window. */
+  /** Deletes a resting pool. A pool in use has reported only once in its window, so its report is kept. */
   forget(pool: PlacedPool): void {
     if (this.idleSince(pool) === null) return;
     this.#known.delete(poolKey(pool));
@@ -128,7 +129,7 @@ export class PresenceList {
     );
   }
 
-  /** Lists what is known of pools without asking them. */
+  /** Lists the stored reports without asking any pool. */
   all(now: number): StoredPool[] {
     this.flush();
     const rows = this.#sql
@@ -148,14 +149,14 @@ export class PresenceList {
     return [...this.#known.values()].flatMap((one) => (this.#isAsked(one, now) ? one.pool : []));
   }
 
-  /** Whether a pool is in use. One that has said nothing for long has not been heard when it said that it rests. */
+  /** Whether a pool is in use. A pool that has been silent for long is resting, and its report of that was lost. */
   #isAsked({ idleSince, window }: ListedPresence, now: number): boolean {
     return idleSince === null && now < window + this.#windowMs;
   }
 
   /**
-   * Reads a row. What was in use in a process that is no more rests: its calls ended with it, when its window did at the
-   * latest.
+   * Parses a row. Pools that were in use in an earlier process rest now. Their calls ended with it, at the latest when
+   * their window did.
    */
   #recordOf({
     window_end: window,
@@ -174,7 +175,7 @@ function placed({
   partition_key: partition,
   jurisdiction,
 }: Pick<PresenceRecord, 'group_name' | 'partition_key' | 'jurisdiction'>) {
-  // The cast is sound: the column is written from a configuration's field alone.
+  // The cast is sound: only a field of the configuration is written to the column.
   const of = (jurisdiction || null) as StoredPool['jurisdiction'];
   return { group, partition, jurisdiction: of };
 }

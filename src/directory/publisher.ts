@@ -5,15 +5,15 @@ import { pause } from '../runtime/background.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 
-/** Minimum time between two writes: the store takes one a second of a key. */
+/** Minimum time between two writes. The store accepts one write per second and key. */
 const WRITE_EVERY_MS = 1_000;
 
-/** Minimum time between two repairs: for as long the store may answer what was there before. */
+/** Minimum time between two repairs. The store may return the previous value for that long. */
 const REPAIR_EVERY_MS = 60_000;
 
 /**
- * Keeps the copy up to date that isolates begin with. A write that is lost is made good when one of them finds the copy
- * missing or old, and says so.
+ * Maintains the copy of the configuration that new isolates read. A lost write is repaired when an isolate reports a
+ * missing or outdated copy.
  */
 export class Publisher {
   readonly #env: Env;
@@ -21,7 +21,7 @@ export class Publisher {
   readonly #waitUntil: (work: Promise<unknown>) => void;
   #isWriting = false;
   #repairedAt = -Infinity;
-  /** Tag of the last one that was written, or of the one before this instance: isolates tell if it was not. */
+  /** Tag of the last written copy, or of the one from before this instance. Isolates report if that was not written. */
   #written: string | undefined;
 
   constructor(
@@ -35,17 +35,17 @@ export class Publisher {
     this.#written = snapshot().tag;
   }
 
-  /** Writes what has changed. */
+  /** Writes the copy if it changed. */
   publish(): void {
     if (this.#isWriting || snapshotStoreOf(this.#env) === null) return;
     const { version, tag } = this.#snapshot();
-    // Nobody begins with the empty one, which allows everybody everything.
+    // Version 0 is not published: the empty configuration would allow every request.
     if (version === 0 || tag === this.#written) return;
     this.#isWriting = true;
     this.#waitUntil(this.#write());
   }
 
-  /** Writes it once more, because an isolate found another one, or none (null). */
+  /** Writes the copy again because an isolate found another one, or none (null). */
   repair(found: string | null): void {
     const now = steadyClock.now();
     if (found === this.#snapshot().tag || now - this.#repairedAt < REPAIR_EVERY_MS) return;

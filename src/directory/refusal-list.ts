@@ -13,9 +13,9 @@ import {
 } from '../core/parts/refusal-rows.ts';
 
 /**
- * - `refusals (minute, id, sum)`: refused calls of the last hour, by minute (epoch minutes) and by their facts (`idOf`), as JSON
- *   (`RefusalSum`).
- * - `refusal_totals (id, count, last_at)`: refused calls without the texts of callers since they were first counted, for metrics.
+ * - `refusals (minute, id, sum)`: rejected calls of the last hour, by epoch minute and by their facts (`idOf`), as JSON
+ * (`RefusalSum`).
+ * - `refusal_totals (id, count, last_at)`: rejected calls since the first count, without texts of callers, for metrics.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS refusals (minute INTEGER NOT NULL, id TEXT NOT NULL, sum TEXT NOT NULL,
@@ -24,14 +24,14 @@ const TABLES = [
      last_at INTEGER NOT NULL) WITHOUT ROWID`,
 ];
 
-/** Maximum rows of a minute and of totals, not counting those with only a reason and an upstream. */
+/** Maximum rows per minute and of totals, without those that have only a reason and an upstream. */
 const ROWS_MAX = 300;
 const TOTALS_MAX = 500;
 
-/** How long a total without new refusals is kept. */
+/** How long a total without new rejections is kept. */
 const TOTALS_KEPT_MS = 7 * 86_400_000;
 
-/** The facts of a row by their order in its id. */
+/** The facts of a row, in the order of its id. */
 type Id = [
   RefusalCount['reason'],
   string | null,
@@ -42,7 +42,7 @@ type Id = [
   string | null,
 ];
 
-/** Refused calls of all isolates. All of it is synchronous, so a turn is one transaction. */
+/** Rejected calls of all isolates. All methods are synchronous, so each turn is one transaction. */
 export class RefusalList {
   readonly #sql: SqlStorage;
   /** Rows of the newest minute. */
@@ -54,7 +54,7 @@ export class RefusalList {
     for (const table of TABLES) sql.exec(table);
   }
 
-  /** Adds what an isolate has counted. */
+  /** Adds the counts of an isolate. */
   note(counts: readonly RefusalCount[], now: number): void {
     for (const { count, first_at, last_at, message, request_ids, ...facts } of counts) {
       const minute = Math.floor(Date.parse(first_at) / REFUSAL_MINUTE_MS);
@@ -67,7 +67,7 @@ export class RefusalList {
     );
   }
 
-  /** Lists refused calls since an instant in epoch milliseconds, the latest first. */
+  /** Lists rejected calls since an instant in epoch milliseconds, latest first. */
   since(at: number): RefusalCount[] {
     const minute = Math.floor(at / REFUSAL_MINUTE_MS);
     const rows = this.#sql
@@ -79,7 +79,6 @@ export class RefusalList {
       .toSorted((a, b) => (a.last_at < b.last_at ? 1 : -1));
   }
 
-  /** Lists the totals. */
   totals(): RefusalTotal[] {
     return this.#sql
       .exec<{ id: string; count: number }>('SELECT id, count FROM refusal_totals')

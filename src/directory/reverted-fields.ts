@@ -5,23 +5,23 @@ import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { settingsOf, withSettings } from '../routing/group-settings.ts';
 import type { TemporaryEntry } from './temporary-list.ts';
 
-/** Actor of what the directory does by itself. No admin key can have that id. */
+/** Actor of the directory's own changes. No admin key can have this id. */
 export const OWN_ACTOR = 'headgate:directory';
 
-/** The fate of the fields of one group whose time is over. */
+/** The result of reverting a group's temporary fields. */
 export interface RevertedField {
-  /** Null: nothing goes back. */
+  /** The new configuration, or null if no field is reverted. */
   readonly config: Config | null;
-  /** Words of the audit log. */
+  /** Text for the audit log. */
   readonly action: string;
-  /** Fields that go back, for people. */
+  /** Reverted fields, as text. */
   readonly back: readonly string[];
-  /** Those that do not, each with why. */
+  /** Fields that are not reverted, each with its reason. */
   readonly stays: readonly string[];
 }
 
-/** Puts fields of one group back where they still have the value that was meant for a while. */
-export function goingBack(
+/** Reverts fields of one group that still have their temporary value. */
+export function revertFields(
   config: Config,
   due: readonly [TemporaryEntry, ...TemporaryEntry[]],
   options: CheckOptions,
@@ -50,16 +50,16 @@ function reported(
   stays: readonly string[],
 ): RevertedField {
   const parts = [
-    back.length === 0 ? '' : `time is over, ${back.join(', ')} back`,
-    stays.length === 0 ? '' : `time is over, not back: ${stays.join('; ')}`,
+    back.length === 0 ? '' : `temporary change ended, reverted ${back.join(', ')}`,
+    stays.length === 0 ? '' : `temporary change ended, not reverted: ${stays.join('; ')}`,
   ].filter((part) => part !== '');
   return { config, action: `group ${group}: ${parts.join('. ')}`, back, stays };
 }
 
-/** Finds what is wrong with a configuration. Null: nothing. */
+/** Returns why a configuration is invalid, or null if it is valid. */
 function problemOf(config: Config, options: CheckOptions): string | null {
   const parsed = configSchema.safeParse(config);
-  if (!parsed.success) return 'it would not be valid any more';
+  if (!parsed.success) return 'the configuration would be invalid';
   const [first] = checkConfig(config, BUILT_IN_UPSTREAMS, options).errors;
   return first === undefined ? null : `${first.path} ${first.message}`;
 }

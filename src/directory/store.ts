@@ -3,14 +3,15 @@ import { configSchema, type Config } from '../contract/config/config.ts';
 import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
 
 /**
- * The directory's rows, but for those of `PoolList` and `AuditLog`. The tables are `WITHOUT ROWID`: an
- * insert then writes one row instead of two.
+ * The directory's rows, except those of `PoolList` and `AuditLog`. The tables are `WITHOUT ROWID`, so that an insert
+ * writes one row instead of two.
  *
- * - `secrets (name, value)`: 32 random bytes in base64 each, made when they are first needed:
- *   `fingerprint_key`, which never changes, because fingerprints in `match.keys` and partitions depend on
- *   it; `session_key`, from which the key of the admin API's sessions is derived, together with `ADMIN_TOKEN`.
- * - `configuration (id = 0, version, routing_version, body, changed_at)`: the whole configuration as JSON, and
- *   which versions changed something for which pools (`ChangedAt`); null: this one, for all. No row: never written, version 0.
+ * - `secrets (name, value)`: 32 random bytes in base64 each, created when first needed. `fingerprint_key` never
+ * changes, because fingerprints in `match.keys` and partitions depend on it. The key for sessions of the admin API is
+ * derived from `session_key` and `ADMIN_TOKEN`.
+ * - `configuration (id = 0, version, routing_version, body, changed_at)`: the whole configuration as JSON. `changed_at`
+ * holds the versions that affected each group (`ChangedAt`). null means this version, for all groups. Without a row the
+ * version is 0.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID`,
@@ -18,7 +19,7 @@ const TABLES = [
      version INTEGER NOT NULL, routing_version INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID`,
 ];
 
-/** The configuration at one version, and since when calls take the way that they take. */
+/** The configuration at one version, and the version since which routing is unchanged. */
 export interface StoredConfig {
   readonly version: number;
   readonly routingVersion: number;
@@ -26,7 +27,7 @@ export interface StoredConfig {
   readonly config: Config;
 }
 
-/** Reads and writes the directory's rows. All of it is synchronous, so a turn is one transaction. */
+/** Reads and writes the directory's rows. All methods are synchronous, so each turn is one transaction. */
 export class DirectoryStore {
   readonly #sql: SqlStorage;
   readonly fingerprintKey: string;
@@ -49,7 +50,6 @@ export class DirectoryStore {
     return this.#secret('session_key');
   }
 
-  /** Writes the next version. */
   write(next: StoredConfig): void {
     this.#sql.exec(
       `INSERT OR REPLACE INTO configuration (id, version, routing_version, body, changed_at)
@@ -72,7 +72,7 @@ export class DirectoryStore {
     return value;
   }
 
-  /** Takes over the table of a release that told all pools of every change. */
+  /** Migrates the table of a release that notified all pools of every change. */
   #takeOver(): void {
     const columns = this.#sql.exec<{ name: string }>('PRAGMA table_info(configuration)').toArray();
     if (columns.some(({ name }) => name === 'changed_at')) return;

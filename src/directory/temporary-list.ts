@@ -5,19 +5,20 @@ import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-r
 import { settingsOf } from '../routing/group-settings.ts';
 
 /**
- * `temporary (group_name, path, was, value, until, actor, ended)`: fields that go back by themselves. `path` is a JSON
- * list of names; `was` and `value` are JSON, null where there is none; `ended` says why one will not go back.
+ * `temporary (group_name, path, was, value, until, actor, ended)`: fields that revert automatically. `path` is a JSON
+ * list of names. `was` and `value` are JSON, or null if the field was not set. `ended` is the reason why a field will
+ * not be reverted.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS temporary (group_name TEXT NOT NULL, path TEXT NOT NULL, was TEXT,
   value TEXT, until INTEGER NOT NULL, actor TEXT NOT NULL, ended TEXT,
   PRIMARY KEY (group_name, path)) WITHOUT ROWID`;
 
-/** A field with its time, and why it will not go back; null: it will. */
+/** A temporary field. `ended` is the reason why it will not be reverted, or null if it will. */
 export interface TemporaryEntry extends TemporaryField {
   readonly ended: string | null;
 }
 
-/** Fields that have another value for a while, one row each. All of it is synchronous, so a turn is one transaction. */
+/** Fields with a temporary value, one row each. All methods are synchronous, so each turn is one transaction. */
 export class TemporaryList {
   readonly #sql: SqlStorage;
   readonly #all = new Map<string, TemporaryEntry>();
@@ -28,12 +29,12 @@ export class TemporaryList {
     for (const row of this.#read()) this.#all.set(keyOf(row), row);
   }
 
-  /** Those that will go back. */
+  /** Fields that will be reverted. */
   get live(): TemporaryEntry[] {
     return [...this.#all.values()].filter(({ ended }) => ended === null);
   }
 
-  /** When the first of all is due; null: there is none. */
+  /** When the first field is due, or null if there is none. */
   get firstUntil(): number | null {
     const all = [...this.#all.values()].map(({ until }) => until);
     return all.length === 0 ? null : all.reduce((least, one) => Math.min(least, one));
@@ -43,12 +44,12 @@ export class TemporaryList {
     return [...this.#all.values()].filter(({ until }) => until <= now);
   }
 
-  /** Notes what a change says about its time. Tells whether that changed anything. */
+  /** Applies the duration that a change sets for fields. Returns whether anything changed. */
   order({ group, until, fields, named }: TemporaryOrder, actor: string): boolean {
     let isChanged = false;
     for (const field of until === null ? [] : fields) {
       const known = this.#liveAt(group, field.path);
-      // A second one goes back to what was there before the first.
+      // A second change reverts to the value from before the first.
       const { was } = known ?? field;
       const next = { ...field, was, group, until: until ?? 0, actor, ended: null };
       if (isSame(was, field.value)) this.#delete(next);
@@ -65,7 +66,7 @@ export class TemporaryList {
     return isChanged;
   }
 
-  /** Looks which fields have another value by now: somebody set that for good, so they do not go back. */
+  /** Marks fields that were changed permanently since, so that they are not reverted. */
   follow(config: Config): void {
     for (const one of this.live) {
       const settings = settingsOf(config, one.group);
@@ -77,7 +78,7 @@ export class TemporaryList {
     }
   }
 
-  /** Tells whether nothing was said of them since they were read. */
+  /** Whether the entries have not changed since they were read. */
   isUnchanged(all: readonly TemporaryEntry[]): boolean {
     return all.every((one) => this.#all.get(keyOf(one)) === one);
   }

@@ -4,24 +4,25 @@ import type { TemporaryField } from '../contract/rpc/temporary-rpc.ts';
 import type { VersionInfo } from '../contract/rpc/directory-rpc.ts';
 
 /**
- * `versions (version, at, actor, action, body, temporary)`: the configuration at each of the last versions, whole and
- * packed with gzip, so that each can be read without any other; and which fields had another value for a while, as JSON,
- * null where none had. `of_canary`: 1 where the change touched groups of a canary alone.
+ * `versions (version, at, actor, action, body, temporary)`: the last versions of the configuration. Each is complete
+ * and packed with gzip, so that it can be read on its own. `temporary` lists the fields with temporary values as JSON,
+ * or is null if there are none. `of_canary` is 1 if the change affected only groups of a canary.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS versions (version INTEGER PRIMARY KEY, at TEXT NOT NULL,
   actor TEXT NOT NULL, action TEXT NOT NULL, body BLOB NOT NULL, temporary TEXT,
   of_canary INTEGER NOT NULL DEFAULT 0)`;
 
-/** Maximum characters of `temporary`: a row ends at 2 MB, of which `body` may take most. More is not kept. */
+/**
+ * Maximum length of `temporary`. A row is limited to 2 MB, of which `body` may take most. A longer list is not stored.
+ */
 const TEMPORARY_CHARACTERS_MAX = 100_000;
 
-/** How many versions before the one in force are kept. Those of canaries do not count. */
+/** Number of previous versions that are kept, without those of canaries. */
 export const VERSIONS_MAX = 50;
 
-/** A document as it is written: packed beforehand, because to pack takes several turns, and a change takes one. */
+/** A packed configuration. Packing is asynchronous, so it is done before the synchronous turn of a change. */
 export type Packed = ArrayBuffer;
 
-/** Packs a configuration. */
 export async function packed(config: Config): Promise<Packed> {
   const stream = new Blob([JSON.stringify(config)]).stream();
   return new Response(stream.pipeThrough(new CompressionStream('gzip'))).arrayBuffer();
@@ -44,8 +45,8 @@ export class VersionList {
   }
 
   /**
-   * Writes a version, and removes the oldest. Of consecutive versions of a canary only the last is kept: it is the state
-   * before the next change, which can be undone.
+   * Stores a version and deletes the oldest. Of consecutive canary versions only the last is kept, because it is the
+   * state to which an undo of the next change returns.
    */
   add(
     { version, at, actor, action, isOfCanary = false }: VersionInfo & { isOfCanary?: boolean },
@@ -75,14 +76,14 @@ export class VersionList {
     );
   }
 
-  /** Takes over the table of a release that counted the versions of canaries like all others. */
+  /** Migrates the table of a release that counted canary versions like all others. */
   #takeOver(): void {
     const columns = this.#sql.exec<{ name: string }>('PRAGMA table_info(versions)').toArray();
     if (columns.some(({ name }) => name === 'of_canary')) return;
     this.#sql.exec('ALTER TABLE versions ADD COLUMN of_canary INTEGER NOT NULL DEFAULT 0');
   }
 
-  /** Writes that fields of a version hold for another time. */
+  /** Updates the temporary fields of a version. */
   setTemporary(version: number, temporary: readonly TemporaryField[]): void {
     this.#sql.exec(
       'UPDATE versions SET temporary = ? WHERE version = ?',
@@ -91,7 +92,7 @@ export class VersionList {
     );
   }
 
-  /** Reads which fields of a version had another value for a while. */
+  /** Returns the temporary fields of a version. */
   temporaryAt(version: number): TemporaryField[] {
     const [row] = this.#sql
       .exec<{ temporary: string | null }>(
@@ -99,11 +100,11 @@ export class VersionList {
         version,
       )
       .toArray();
-    // The cast is sound: only `textOf` makes the column.
+    // The cast is sound: only `textOf` writes the column.
     return JSON.parse(row?.temporary ?? '[]') as TemporaryField[];
   }
 
-  /** Lists them, the newest first. */
+  /** Lists the versions, newest first. */
   list(): VersionInfo[] {
     return this.#sql
       .exec<{ version: number; at: string; actor: string; action: string }>(
@@ -112,7 +113,7 @@ export class VersionList {
       .toArray();
   }
 
-  /** Reads one, with the defaults of fields that are newer. Null: it is not kept. */
+  /** Returns a version, with defaults for newer fields, or null if it is not kept. */
   async at(version: number): Promise<Config | null> {
     const [row] = this.#sql
       .exec<{ body: ArrayBuffer }>('SELECT body FROM versions WHERE version = ?', version)

@@ -1,13 +1,13 @@
 import type { Warning } from '../contract/warnings.ts';
 
-/** `warnings (id, at, data)`: the last warnings of all pools, as JSON. `docs/storage-schema.md` tells more. */
+/** `warnings (id, at, data)`: the last warnings of all pools, as JSON. See `design/storage.md`. */
 const TABLE = `CREATE TABLE IF NOT EXISTS warnings (id TEXT PRIMARY KEY, at TEXT NOT NULL,
   data TEXT NOT NULL) WITHOUT ROWID`;
 
-/** Maximum of warnings that are kept, over all pools; the oldest go first. */
+/** Maximum warnings of all pools. The oldest are deleted first. */
 const WARNINGS_MAX = 200;
 
-/** The last warnings of all pools. All of it is synchronous. */
+/** The last warnings of all pools. All methods are synchronous. */
 export class WarningList {
   readonly #sql: SqlStorage;
 
@@ -16,7 +16,7 @@ export class WarningList {
     sql.exec(TABLE);
   }
 
-  /** Keeps a warning, in place of what was known of it. */
+  /** Stores a warning, and replaces its earlier state. */
   note(warning: Warning): void {
     this.#sql.exec(
       'INSERT OR REPLACE INTO warnings (id, at, data) VALUES (?, ?, ?)',
@@ -31,7 +31,6 @@ export class WarningList {
     );
   }
 
-  /** Lists the latest, the last one first. */
   latest(limit: number): Warning[] {
     return this.#sql
       .exec<{ data: string }>('SELECT data FROM warnings ORDER BY at DESC, id LIMIT ?', limit)

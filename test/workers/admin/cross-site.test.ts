@@ -119,7 +119,7 @@ describe.each(WITH_BODY)('%s %s', (...route) => {
     for (const sent of [bytes, streamed]) {
       const response = await call(path, { method, headers, body: sent as BodyInit });
       expect(response.status).toBe(415);
-      expect(await response.text()).toContain('Content-Type is missing');
+      expect(await response.text()).toContain('`Content-Type` header is missing');
     }
   });
 

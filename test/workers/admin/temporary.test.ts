@@ -67,7 +67,7 @@ describe('a change for a while', () => {
     expect(await temporaryNow()).toEqual([]);
     expect(await lastEntry()).toMatchObject({
       actor: 'headgate:directory',
-      action: 'group a: time is over, limits.max_concurrency back',
+      action: 'group a: temporary change ended, reverted limits.max_concurrency',
       changes: [{ path: 'groups[a].limits.max_concurrency', from: 8, to: 5 }],
     });
     const lines = log.mock.calls.map(([line]) => String(line));
@@ -124,7 +124,7 @@ describe('a change for a while', () => {
     expect(await lastEntry()).toMatchObject({
       actor: 'headgate:directory',
       version: before,
-      action: 'group a: time is over, not back: limits.max_concurrency: it was changed since',
+      action: 'group a: temporary change ended, not reverted: limits.max_concurrency: it was changed since',
       changes: [],
     });
   });
@@ -179,7 +179,7 @@ describe('a change for a while', () => {
     bodyOf(await asAdmin('deleteUpstream', { params: { id: 'mine' } }));
     await letItEnd();
     expect((await groupNow()).match.upstreams).toEqual([]);
-    expect((await lastEntry())?.action).toMatch(/not back: match\.upstreams.*mine/);
+    expect((await lastEntry())?.action).toMatch(/not reverted: match\.upstreams.*mine/);
   });
 
   it('may be of several fields, each of which goes back by itself', async () => {
@@ -194,7 +194,7 @@ describe('a change for a while', () => {
       limits: { max_concurrency: 5, rpm: 70 },
       fairness: { weights: {} },
     });
-    expect((await lastEntry())?.action).toContain('not back: limits.rpm: it was changed since');
+    expect((await lastEntry())?.action).toContain('not reverted: limits.rpm: it was changed since');
   });
 
   it.each([
