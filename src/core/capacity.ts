@@ -24,27 +24,27 @@ import type { Member } from './member.ts';
 import { isSplit, memberOf } from './members.ts';
 import { NEVER, type GroupState, type ActiveLease } from './state.ts';
 
-/** Slots that may be in use now: by the limits, by what was learned, and by the ramp after a pause. */
+/** Slots that may be in use now, by the limits, the lessons and the ramp after a pause. */
 export function slotsMaxAt(state: GroupState, now: InstantMs): number {
   return ofAll(state, (member) => memberSlotsMaxAt(member, now));
 }
 
-/** Slots that may be in use but for pauses: by the limits and by what was learned. */
+/** Slots that may be in use by the limits and the lessons, regardless of pauses. */
 export function slotsLearned(state: GroupState): number {
   return ofAll(state, memberSlotsLearned);
 }
 
-/** Adds up what its members give, as far as the group's own limit over all of them reaches. */
+/** Adds up the slots of the members, up to the group's own limit. */
 function ofAll(state: GroupState, slotsOf: (member: Member) => number): number {
   let slots = 0;
   for (const member of state.serving) {
-    // One that is out gives none; the only one of a group is never out.
+    // An ejected member has no slots. The only member of a group is never ejected.
     if (member.controls.outage.reason === null) slots += slotsOf(member);
   }
   return Math.min(slots, overAll(state));
 }
 
-/** The limit over all members; Infinity: there is none, or but one member, whose it is. */
+/** The limit over all members. Infinity if there is none, or if the only member has it. */
 function overAll(state: GroupState): number {
   return isSplit(state) ? state.settings.slotsMax : Infinity;
 }
@@ -59,10 +59,7 @@ export function memberSlotsLearned({ settings, controls }: Member): number {
   return settings.isEnabled ? slotsMaxNow(controls.ceiling, settings) : 0;
 }
 
-/**
- * Slots that calls hold, as far as the group knows: neither those that cool down, nor those that nobody has claimed, nor
- * lent ones that no call runs on.
- */
+/** Slots that calls are known to hold: not cooling, not orphaned, and not prefetched without a call. */
 export function heldByCalls({
   slotsInUse,
   unclaimed: orphaned,
@@ -80,34 +77,31 @@ export function heldAtMember({ slotsInUse, unclaimed, slotsCooling }: Member): n
 /** Known slots of calls at the upstream, for a member or one of its scopes. */
 export function atUpstream({ lending }: GroupState, limiter: Limiter): number {
   const { slotsInUse, unclaimed, slotsCooling, slotsWaitingElsewhere, slotsRefused } = limiter;
-  // Lent while the group named no members.
+  // Prefetched before the group had members.
   const idle = limiter.id === IMPLICIT ? lending.idle : 0;
   return slotsInUse - unclaimed - slotsCooling - idle - slotsWaitingElsewhere - slotsRefused;
 }
 
-/**
- * Slots that calls may have at a member. What was handed out while the group named none, and of which nobody has been
- * heard, may be at any of them.
- */
+/** Slots that calls may hold at a member. Orphaned slots from before the group had members may be at any of them. */
 export function slotsUsedAt(state: GroupState, member: Member): number {
   if (!isSplit(state)) return member.slotsInUse;
   const unplaced = state.members.get(IMPLICIT)?.unclaimed ?? 0;
   return member.slotsInUse + unplaced + state.lending.slots;
 }
 
-/** A stop by the upstream, and until when. */
+/** A stop by the upstream, and its end. */
 export interface Block {
   readonly reason: 'paused' | 'breaker_open' | 'members_out';
   readonly until: InstantMs;
-  /** Of `breaker_open`: the refusal for which the breaker opened, if it came as a 429. */
+  /** For `breaker_open`: the refusal that opened the breaker, if its status was 429. */
   readonly limit?: BreakerLimit;
   /** The calls affected. Absent if they are all calls of a member. */
   readonly scope?: Scope;
 }
 
 /**
- * Finds why the upstreams of all these members stop calls, and until when the first of them does; null: not all do. Where
- * there are none, nobody takes calls.
+ * Returns why the upstreams of all these members stop calls, and when the first stop ends. null if not all are stopped.
+ * Without members, no call is served.
  */
 export function blockOf(serving: readonly Member[], now: InstantMs): Block | null {
   if (serving.length === 0) return { reason: 'members_out', until: NEVER };
@@ -120,7 +114,7 @@ export function blockOf(serving: readonly Member[], now: InstantMs): Block | nul
   return soonest;
 }
 
-/** Finds why the upstream of a member stops it, or why it is out, and until when; null: neither. */
+/** Returns why a member is stopped or ejected, and until when. null if it is neither. */
 export function memberBlockOf({ controls, settings }: Member, now: InstantMs): Block | null {
   const { outage } = controls;
   if (!settings.isEnabled) return { reason: 'members_out', until: NEVER };
@@ -131,7 +125,7 @@ export function memberBlockOf({ controls, settings }: Member, now: InstantMs): B
 /** Returns why lessons stop calls, and until when. null if they do not. */
 export function blockBy({ pause, breaker }: Lessons, now: InstantMs): Block | null {
   const until = breakerChangesAt(breaker, now);
-  // Of both the one that lasts longer: who cannot wait so long need not wait for the other.
+  // The longer one of both applies, because calls must wait for both.
   if (until !== NEVER && until > pause.until) {
     const { limit } = breaker;
     return { reason: 'breaker_open', until, ...(limit !== undefined && { limit }) };
@@ -140,15 +134,14 @@ export function blockBy({ pause, breaker }: Lessons, now: InstantMs): Block | nu
   return isClosed ? { reason: 'paused', until: pause.until } : null;
 }
 
-/** Whether the group grants nothing for a while: paused by its operator, or stopped by its upstreams. */
+/** Whether the group grants nothing for a while, because its operator paused it or its upstreams stop it. */
 export function isStopped(state: GroupState, now: InstantMs): boolean {
   return state.settings.paused || blockOf(state.serving, now) !== null;
 }
 
 /**
- * Finds when there is room for `demand` at a member if nothing but time changes: `now` if there is already, Infinity if
- * somebody must give something back first. Slots, requests and tokens are looked at together, so a call
- * takes all of them or none.
+ * Returns when a member has room for `demand` if only time passes. `now` if it has room already, Infinity if other
+ * calls must end first. Slots, requests and tokens are checked together, so a call takes all of them or none.
  */
 export function roomAt(
   state: GroupState,
@@ -186,19 +179,19 @@ export function roomByLessons(
   return instant(at);
 }
 
-/** Finds when the limits over all members have room. */
+/** Returns when the limits over all members have room. */
 export function roomOverAllAt(state: GroupState, demand: Demand, now: InstantMs): InstantMs {
   const { settings, controls, slotsInUse } = state;
   if (slotsInUse + demand.slots > settings.slotsMax) return NEVER;
   return ratesRoomAt(controls.rates, settings.rates, demand, now);
 }
 
-/** Whether the next in line waits for time alone, and that not only because the group settles. */
+/** Whether the next waiter lacks only time, and not only because the group settles. */
 export function isHeldByRates({ roomDueAt, grantsFrom }: GroupState): boolean {
   return roomDueAt !== NEVER && roomDueAt > grantsFrom;
 }
 
-/** Finds when the limits have a request to spare, whatever else a call demands. */
+/** Returns when the limits have one request to spare, whatever else a call needs. */
 export function requestFreeAt(state: GroupState, now: InstantMs): InstantMs {
   let soonest: InstantMs = NEVER;
   for (const { controls, settings } of state.serving) {
@@ -210,9 +203,8 @@ export function requestFreeAt(state: GroupState, now: InstantMs): InstantMs {
 }
 
 /**
- * Takes how long the slots of a lease stay down that ended so. Upstreams count a call as in flight for a while after
- * its last byte; where every slot counts, the next one would be refused. A call that was refused for that is no
- * failure.
+ * Returns the cooldown of a lease that ended with this outcome. Upstreams count a call as in flight for a while after
+ * its last byte. At full use, the next call would be refused. A call refused for that reason is no failure.
  */
 export function cooldownMs(state: GroupState, lease: ActiveLease, outcome: LeaseOutcome): number {
   const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = state.settings;
@@ -239,8 +231,8 @@ function cooldownLearnedMs(state: GroupState, lease: ActiveLease): number {
 }
 
 /**
- * Computes how long a slot stays down after a call that ended well, but for one that tries less: as set, or as learned,
- * at the member where it is longest.
+ * Returns the current cooldown after a successful call, as configured or as learned at the member where it is longest.
+ * Calls that probe a shorter cooldown do not count.
  */
 export function cooldownInForceMs({ settings, serving }: GroupState): number {
   const { releaseCooldownMs } = settings;

@@ -12,13 +12,13 @@ import { emptyTokenFactors, type TokenFactors } from './parts/token-factors.ts';
 import { noScopes, type Scopes } from './parts/scope-lessons.ts';
 
 /**
- * The part of its limits that a member has used, slots aside, and its lessons about its upstream; of a group that names
- * members, what it has used over all of them. Kept in one row, so that a reset neither gives a second helping nor forgets a lesson.
+ * The part of its limits, except slots, that a member has used, and its lessons about its upstream. For a group with
+ * members, also the use over all of them. One row stores them, so a reset grants nothing twice and forgets no lesson.
  */
 export interface Controls {
   readonly rates: RateUse;
   readonly spend: SpendState;
-  /** Those of all calls of the group, whatever member they run at: a member's own stay empty. */
+  /** Costs of all calls of the group, at all members. A member's own costs stay empty. */
   readonly costs: Costs;
   readonly ceiling: Ceiling;
   readonly pause: Pause;
@@ -29,7 +29,6 @@ export interface Controls {
   readonly scopes: Scopes;
 }
 
-/** The controls of a group that has not made a call. */
 export function emptyControls(now: InstantMs): Controls {
   return {
     rates: emptyRates(),
@@ -45,7 +44,7 @@ export function emptyControls(now: InstantMs): Controls {
   };
 }
 
-/** Brings what was used and learned by a clock that was ahead back to now. */
+/** Corrects times that were noted by a clock that was ahead of `now`. */
 export function rebaseControls(controls: Controls, rates: RateSettings, now: InstantMs): void {
   rebaseRates(controls.rates, rates, now);
   rebaseSpend(controls.spend, now);

@@ -20,11 +20,11 @@ import { serveMembers } from './serving.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /**
- * A group without leases and waiters.
+ * Creates a group without leases and waiters.
  *
- * @param firstAttachment must exceed every attachment that an earlier instance gave out
- * @param kept what was used and learned of members that the group names or has named
- * @param isStored whether what it hands out is covered by a bound on disk
+ * @param firstAttachment must exceed every attachment number that an earlier instance issued
+ * @param kept use and lessons of members that the group names or has named
+ * @param isStored whether a bound on disk covers its grants
  */
 export function emptyState(
   settings: GroupSettings,

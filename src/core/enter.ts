@@ -39,8 +39,8 @@ import { waitReason } from './wait-reason.ts';
 type AcquireEvent = Extract<GroupEvent, { kind: 'acquire' }>;
 
 /**
- * Takes an acquire call in. Idempotent by the lease id: an attempt that has a lease gets the same one
- * under a new attachment, one that waits keeps its place, one that ended stays ended.
+ * Handles an acquire call. It is idempotent by lease id. An attempt with a lease gets the same lease with a new
+ * attachment, a waiting one keeps its place, and an ended one stays ended.
  */
 export function joinQueue(
   state: GroupState,
@@ -51,7 +51,7 @@ export function joinQueue(
   const { ticket, leaseId, isAnew = false } = event;
   const asked = isAnew ? 'anew' : 'again';
   if (isAnew) strikeHeirs(state, ticket.id, now);
-  // What fell due for the ticket at this instant, its slice or its deadline, answers this ask too.
+  // An effect of this step, at the end of the ticket's slice or deadline, already answers this acquire call.
   if (effects.some((effect) => 'ticketId' in effect && effect.ticketId === ticket.id)) return;
   if (hasEnded(state, leaseId, ticket.id)) {
     effects.push({ kind: 'gone', ticketId: ticket.id });
@@ -59,14 +59,14 @@ export function joinQueue(
   }
   const lease = state.leases.get(leaseId);
   if (lease?.phase === 'held') {
-    // It has not begun, or its caller would not ask. One that is held by its id may have.
+    // Its call has not begun, or its caller would not repeat the acquire call. A lease held by id may have begun.
     if (!lease.isById) lease.named = lease.member;
     attach(state, lease, now);
     effects.push(grantOf(state, lease, now, asked));
     return;
   }
   if (lease !== undefined) {
-    // An operator has taken it away: nobody may begin with it any more.
+    // An operator revoked it, so no call may begin with it.
     effects.push({ kind: 'gone', ticketId: ticket.id });
     return;
   }
@@ -104,7 +104,7 @@ export function joinQueue(
     noteRejectedAtDoor(state, event, rejection, now);
     return reject(state, ticket.id, rejection, effects);
   }
-  // A try that is declined leaves no trace: so it must not be it that finds a slot free for others.
+  // A declined try leaves no trace, so slots that are free for other waiters must be granted before it.
   if (ticket.isTry) pump(state, now, effects);
   const waiter = newWaiter(state, event, now);
   const unlevel = lineUp(state, waiter);
@@ -119,7 +119,7 @@ export function joinQueue(
   reportPosition(state, waiter, event, now, effects);
 }
 
-/** Whether the session of a newcomer decides its turn: it has to wait, and its tenant has other calls here. */
+/** Whether the session of a new call affects its place: it has to wait, and its tenant has other calls here. */
 function needsSession(state: GroupState, ticket: Ticket, now: InstantMs): boolean {
   const { settings, accounts, queue, slotsInUse } = state;
   const { mayNameSession, holder, wait, isTry, slots } = ticket;
@@ -129,13 +129,13 @@ function needsSession(state: GroupState, ticket: Ticket, now: InstantMs): boolea
   return queueLength(queue) > 0 || slotsInUse + slots > slotsMaxAt(state, now);
 }
 
-/** Notes until when those who wait do so at the latest, which is what an instance after this one settles for. */
+/** Notes the latest deadline of the waiters. A later instance settles only if there may be waiters. */
 function noteWaits({ bound, queue, grantsFrom }: GroupState, waiter: Waiter, now: InstantMs): void {
   const isAlone = queueLength(queue) === 1 && now >= grantsFrom;
   bound.waitersUntil = isAlone ? waiter.deadlineAt : later(bound.waitersUntil, waiter.deadlineAt);
 }
 
-/** Decides what becomes of a newcomer that cannot be granted now. */
+/** Decides what happens to a new call that cannot be granted now. */
 function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effect[]): void {
   const { ticket } = waiter;
   if (!ticket.isTry) noteArrival(state, waiter, now);
@@ -155,7 +155,9 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
   }
 }
 
-/** Adds why the call cannot start, if slots are free. A group that settles says when it starts calls again. */
+/**
+ * Adds why the call cannot start although slots are free. While the group settles, the retry time is the end of that.
+ */
 function withCause(
   state: GroupState,
   waiter: Waiter,
@@ -183,10 +185,10 @@ function isBusyCause(cause: WaitCause): cause is BusyCause {
 }
 
 /**
- * Puts a waiter into the queue, its tenant and agent level with those who wait beside them: the tenant in
- * every lane where it does not wait, or it would bring credit into one that nobody used for a while.
+ * Adds a waiter to the queue and levels its tenant and agent with the other waiters. The tenant is levelled in every
+ * lane where it does not wait. Otherwise it would bring credit into a lane that was idle.
  *
- * @returns takes that levelling back, once the waiter has left
+ * @returns a function that reverts the levelling once the waiter has left
  */
 function lineUp(state: GroupState, waiter: Waiter): () => void {
   const { queue, accounts, settings } = state;
@@ -194,7 +196,7 @@ function lineUp(state: GroupState, waiter: Waiter): () => void {
   const shares = [...LANES.map((lane) => tenant.shares[lane]), agent];
   const levels = shares.map(({ service, floor }) => ({ service, floor }));
   const { needs, enqueuedAt } = waiter.ticket;
-  // A call that waited for another group since before all others had gone was no idle time.
+  // The account was not idle if its call has been waiting in another group since its other calls ended.
   const wasWaiting = ({ activeAt }: Account): boolean =>
     needs !== undefined && enqueuedAt <= activeAt;
   for (const lane of LANES) {
@@ -215,7 +217,7 @@ function lineUp(state: GroupState, waiter: Waiter): () => void {
   };
 }
 
-/** Puts somebody who waits into a lane, and before all others if it is promoted. Its age stays. */
+/** Moves a waiter to a lane, and to the front if it is promoted. Its age stays. */
 export function replace(state: GroupState, waiter: Waiter, lane: Lane, isPromoted: boolean): void {
   dequeue(state.queue, waiter);
   waiter.lane = lane;
@@ -223,7 +225,7 @@ export function replace(state: GroupState, waiter: Waiter, lane: Lane, isPromote
   enqueue(state.queue, waiter);
 }
 
-/** Makes the entry of a ticket that comes for the first time. It does not stand in the queue yet. */
+/** Returns the entry of a new ticket, which is not in the queue yet. */
 function newWaiter(state: GroupState, event: AcquireEvent, now: InstantMs): Waiter {
   const { timeoutMs = state.settings.timeoutMs } = event.ticket;
   const ticket = clamp(event.ticket, timeoutMs, now);
@@ -251,22 +253,22 @@ function newWaiter(state: GroupState, event: AcquireEvent, now: InstantMs): Wait
   };
 }
 
-/** Dates an arrival: while the group settles, from when the call came. */
+/** While the group settles, a call counts as having arrived when it reached Headgate. */
 function arrivalOf({ grantsFrom }: GroupState, ticket: Ticket, now: InstantMs): InstantMs {
   if (now >= grantsFrom) return now;
   return instant(Math.min(now, ticket.enqueuedAt));
 }
 
 /**
- * Clamps the time of arrival: one in the future would be a place behind all, one long past a place before. The
- * start of an agent run needs no bound into the past: the age credit bounds what it is good for.
+ * Clamps the time of arrival to the timeout and to now, so that a wrong clock moves no call far ahead or behind. The
+ * start of an agent run needs no such bound, because the age credit limits its effect.
  */
 function clamp(ticket: Ticket, timeoutMs: number, now: InstantMs): Ticket {
   const enqueuedAt = instant(Math.min(Math.max(ticket.enqueuedAt, now - timeoutMs), now + 1));
   return { ...ticket, enqueuedAt };
 }
 
-/** Notes where a newcomer stands that was not granted at once, and what for. */
+/** Stores the position and the wait reason of a new call that was not granted at once. */
 function noteArrival(state: GroupState, waiter: Waiter, now: InstantMs): void {
   const position = waitersAhead(state, waiter);
   waiter.arrival = { position, ...waitReason(state, waiter, now) };

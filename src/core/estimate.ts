@@ -9,16 +9,16 @@ import { blockOf, isHeldByRates, slotsLearned } from './capacity.ts';
 import { isSplit } from './members.ts';
 import { NEVER, type GroupState } from './state.ts';
 
-/** Least weight of the newest sample in the mean hold time. The first ones weigh as much as each other. */
+/** Minimum weight of the newest sample in the mean hold. The first samples have equal weights. */
 const HOLD_SAMPLE_WEIGHT = 0.2;
 
-/** Maximum part by which Retry-After varies either way, or all who were rejected at once come back at once. */
+/** Maximum relative jitter of Retry-After, so that callers rejected together do not return together. */
 const JITTER = 0.2;
 
-/** Maximum time that a stop counts for: one that an operator ends has no end that is known. */
+/** Maximum time that a stop counts for, because a stop by an operator has no known end. */
 const STOPPED_MAX_MS = 3_600_000;
 
-/** Takes the time that a call held its slot into the mean. */
+/** Adds the hold of a call to the mean. */
 export function observeHold(state: GroupState, heldMs: number): void {
   state.holdSamples += 1;
   const weight = Math.max(HOLD_SAMPLE_WEIGHT, 1 / state.holdSamples);
@@ -26,19 +26,22 @@ export function observeHold(state: GroupState, heldMs: number): void {
 }
 
 /**
- * Computes what a grant is charged per slot before its hold is known: the mean. As long as no call has ended,
- * next to nothing: a guess that is too high would be corrected for those who had the first slots, and would
- * stay with whoever came meanwhile and caught up with them. The millisecond makes them take turns.
+ * Returns the charge of a grant per slot before its hold is known: the mean hold. Before the first call has ended it is
+ * one millisecond, so that tenants alternate. A higher charge would be corrected only for the first tenants, and new
+ * ones level with them meanwhile.
  */
 export function holdToChargeMs({ holdMeanMs, holdSamples }: GroupState): number {
   return holdSamples === 0 ? 1 : holdMeanMs;
 }
 
 /**
- * Estimates how long a waiter with `ahead` others before it will wait, in milliseconds: the slots give one
- * place every `mean hold / slots` after the end of a pause, and the limit of requests one every so often once
- * what may go at once has gone. Of tokens it is known only when the first of all has enough. At the most
- * `RETRY_AFTER_MAX_MS` where nothing drains.
+ * Estimates how long a waiter with `ahead` waiters before it will wait, in milliseconds.
+ *
+ * - After a stop, the slots free one place every `mean hold / slots`.
+ * - Once the burst is used up, the request limit frees one place per interval.
+ * - For tokens, only the time at which the next waiter has enough is known.
+ *
+ * It is `RETRY_AFTER_MAX_MS` if nothing drains.
  */
 export function estimateWaitMs(state: GroupState, ahead: number, now: InstantMs): number {
   const slotsMax = slotsLearned(state);
@@ -56,10 +59,12 @@ export function estimateWaitMs(state: GroupState, ahead: number, now: InstantMs)
 }
 
 /**
- * The same, for people and callers: only what is known. Null where the wait depends on calls that end and none has ended
- * lately, where nothing ends it, or where the tokens of the waiters before this one decide.
+ * The same for people and callers, with known facts only. null in these cases:
  *
- * @param turnsMin ends of calls that it needs at least, though slots are free
+ * - The wait depends on ends of calls, and none has ended lately.
+ * - Nothing ends the wait.
+ * - Tokens of earlier waiters decide.
+ * @param turnsMin minimum number of calls that must end first, even if slots are free
  */
 export function foreseenWaitMs(
   state: GroupState,
@@ -84,7 +89,7 @@ export function foreseenWaitMs(
   return Math.round(Math.max(0, stoppedMs + bySlots, firstMs, byRequests));
 }
 
-/** Estimates how long the limit of requests alone makes a waiter wait. For what may go at once nobody waits. */
+/** Estimates the wait by the request limit alone. Calls within the burst do not wait. */
 function waitForRequestsMs(state: GroupState, ahead: number, now: InstantMs): number {
   let perMinute = 0;
   let atOnce = 0;
@@ -105,9 +110,8 @@ function waitForMs(ahead: number, perMinute: number, atOnce: number): number {
 }
 
 /**
- * Estimates how many waiters go before this one: those of higher lanes, those of its own tenant that
- * stand before it, and of every other tenant in its lane as many as its own has up to it. What is still
- * to come, weights and owed turns are left out: it is an estimate.
+ * Estimates how many waiters go before this one: those of higher lanes, the older ones of its tenant, and of each other
+ * tenant in its lane as many as its own has up to it. It ignores future calls, weights and owed turns.
  */
 export function waitersAhead({ queue }: GroupState, waiter: Waiter): number {
   if (waiter.isPromoted) return 0;
@@ -127,8 +131,8 @@ export function waitersAhead({ queue }: GroupState, waiter: Waiter): number {
 }
 
 /**
- * Computes Retry-After, in milliseconds, for a wait of about `estimateMs`: a second to a minute. The bounds
- * are set before the jitter, or everybody who is told a minute would come back at once.
+ * Returns Retry-After for a wait of about `estimateMs`, between one second and one minute, in milliseconds. The bounds
+ * apply before the jitter. Otherwise all callers with the maximum would return at once.
  */
 export function retryAfterMs(
   estimateMs: number,
@@ -142,16 +146,16 @@ export function retryAfterMs(
 }
 
 /**
- * Computes Retry-After where nobody knows how long it will last. A shorter one would have a client spend all
- * its tries in a moment, since it goes before its own back-off.
+ * Returns Retry-After for a wait of unknown length. A shorter one would override a client's own backoff and use up all
+ * its attempts in a moment.
  */
 export function retryUnforeseenMs(ticketId: TicketId): number {
   return retryAfterMs(RETURN_MS, ticketId, RETURN_MS);
 }
 
 /**
- * Computes Retry-After for a call that would wait behind `ahead` others. Where no call has ended for long, a short one would
- * be a guess that has been wrong so far.
+ * Returns Retry-After for a call that would wait behind `ahead` waiters. If no call has ended for a long time, a short
+ * value would be a wrong guess.
  */
 export function retryBehindMs(
   state: GroupState,
@@ -186,8 +190,8 @@ function stalledAfterMs(state: GroupState): number {
 }
 
 /**
- * How long no call has ended since the last one began, in milliseconds: while a group was idle, none could end. Infinity: no
- * call has begun or ended since the state began.
+ * Time since a call last ended or began, in milliseconds. Calls that begin count, because no call can end while the
+ * group is idle. Infinity if none has since the state was created.
  */
 export function quietMs({ lastEndAt, lastGrantAt }: GroupState, now: InstantMs): number {
   return Math.max(0, now - Math.max(lastEndAt, lastGrantAt));
@@ -198,7 +202,7 @@ export function isStalled(state: GroupState, now: InstantMs): boolean {
   return quietMs(state, now) > stalledAfterMs(state);
 }
 
-/** A number in [0, 1) that depends on the text alone: the core has no randomness. FNV-1a. */
+/** Hashes a text to a number in [0, 1) with FNV-1a, because the core has no randomness. */
 function fraction(text: string): number {
   let hash = 2_166_136_261;
   for (let index = 0; index < text.length; index += 1) {

@@ -12,11 +12,10 @@ import type { PrefetchedShare, KeeperReport } from './parts/prefetches.ts';
 import type { HandedGroup, ActiveLease } from './state.ts';
 import type { Claim } from './orphaned.ts';
 
-/** An event that can happen to a group. */
 export type GroupEvent =
   /**
-   * A caller asks for a slot, or asks again; it stays parked for `sliceMs` at most. `mayAskLater`: it need not be
-   * parked, and asks again when it is told to. Absent: it is parked.
+   * An acquire call, first or repeated. It is parked for at most `sliceMs`. With `mayAskLater` it may be deferred, and
+   * polls when it is asked to. Without it, the call is always parked.
    */
   | {
       readonly kind: 'acquire';
@@ -24,120 +23,124 @@ export type GroupEvent =
       readonly leaseId: LeaseId;
       readonly sliceMs: number;
       readonly mayAskLater?: boolean;
-      /** All acquire calls of the ticket before this one have ended, and one was lost: no other can bring it a lease. */
+      /**
+       * All earlier acquire calls of the ticket have ended, and one answer was lost. No other call can deliver a lease.
+       */
       readonly isAnew?: boolean;
     }
-  /** `claim`: its holder holds it by its id, from now on if it did not before. */
+  /** With `claim`, the lease is held by id from now on. */
   | { readonly kind: 'renew'; readonly leaseId: LeaseId; readonly claim?: Claim }
-  /** The call has its slots in all its groups now. */
+  /** The call now has its slots in all its groups. */
   | { readonly kind: 'confirm'; readonly leaseId: LeaseId }
   | {
       readonly kind: 'release';
       readonly leaseId: LeaseId;
       readonly outcome: LeaseOutcome;
-      /** The upstream's own count; null: not known, and what was reserved counts. */
+      /** The upstream's own count. null if unknown, in which case the reservation counts. */
       readonly settlement: Settlement | null;
-      /** The upstream's HTTP status; null or absent: not known. Noted, and nothing follows from it. */
+      /** The upstream's HTTP status. null or absent if unknown. It is logged only. */
       readonly status?: number | null;
-      /** The lease as its holder knows it: one that the group does not know may be of an earlier instance. */
+      /** The lease as its holder knows it. A lease that the group does not know may come from an earlier instance. */
       readonly claim?: Claim;
-      /** Its holder has said nothing of the lease to any other instance, and will not before this one has answered. */
+      /**
+       * This is the only release of the lease. Its holder sent no message about it to another instance and sends none
+       * before the answer.
+       */
       readonly isSole?: boolean;
-      /** Noted, and nothing follows from it. */
+      /** Logged only. No decision depends on it. */
       readonly notes?: CallNotes;
     }
-  /** Another pool is full for about so long: calls that need slots there too are passed over. */
+  /** Another pool is full for about `forMs`. Calls that also need slots there are passed over. */
   | { readonly kind: 'pass_over'; readonly pool: string; readonly forMs: number }
-  /** The upstream answered the call. `isRepeat`: it said so to this call before. */
+  /** The upstream answered the call. `isRepeat` if it gave this call the same answer before. */
   | {
       readonly kind: 'report';
       readonly leaseId: LeaseId;
       readonly signal: UpstreamSignal;
       readonly isRepeat: boolean;
-      /** As with a release. */
+      /** As in a release. */
       readonly claim?: Claim;
     }
-  /** An answer that carried the lease was dropped, with whatever held it. */
+  /** The answer that carried the lease was disposed of. */
   | { readonly kind: 'detach'; readonly leaseId: LeaseId; readonly attachment: number }
-  /** The caller left: out of the queue, or out of the lease it was granted meanwhile. */
+  /** The caller left. Its ticket is removed from the queue, and a lease that it was granted meanwhile ends. */
   | { readonly kind: 'cancel'; readonly ticketId: TicketId }
-  /** A holder takes its lease up again with a new instance, or after the lease had lapsed. */
+  /** A holder resumes its lease with a new instance, or after the lease had expired. */
   | {
       readonly kind: 'resume';
       readonly claim: Claim;
     }
-  /** Somebody keeps a loan for its isolate; `isNew`: by another answer than before. */
+  /** An isolate renews its prefetched slots. `isNew` if a different answer keeps them from now on. */
   | {
       readonly kind: 'keep_loan';
       readonly loanId: LeaseId;
       readonly isNew: boolean;
       readonly told: KeeperReport;
     }
-  /** The answer by which somebody kept a loan was dropped. */
+  /** The answer that kept prefetched slots was disposed of. */
   | { readonly kind: 'leave_loan'; readonly loanId: LeaseId; readonly attachment: number }
-  /** An isolate gives lent slots back. Those that the group does not know may be of an earlier instance. */
+  /** An isolate returns prefetched slots. Slots that the group does not know may come from an earlier instance. */
   | {
       readonly kind: 'give_back';
       readonly loanId: LeaseId;
       readonly claims: readonly Claim[];
       readonly told: KeeperReport;
     }
-  /** Another instance hands its leases to this one. */
+  /** Another instance hands over its leases to this one. */
   | {
       readonly kind: 'take_over';
       readonly handed: HandedGroup;
-      /** This one has used and learned nothing by itself. */
+      /** This instance has no use and no lessons of its own. */
       readonly isNew: boolean;
-      /** The other instance has handed over to this one before: what it has used counts already. */
+      /** The other instance has handed over to this one before, so its use is already counted. */
       readonly isRepeat: boolean;
-      /** Exceeds every attachment that the other instance gave out. */
+      /** Exceeds every attachment number that the other instance issued. */
       readonly firstAttachment: number;
     }
-  /** An operator takes a lease away. */
+  /** An operator revokes a lease. */
   | { readonly kind: 'revoke'; readonly leaseId: LeaseId }
   | { readonly kind: 'reconfigure'; readonly settings: GroupSettings }
-  /** An operator puts a waiter first, or into another lane, or both. */
+  /** An operator moves a waiter to the front, to another lane, or both. */
   | {
       readonly kind: 'promote';
       readonly ticketId: TicketId;
       readonly lane: Lane | null;
       readonly toFront: boolean;
     }
-  /** An operator brings a member back that a refusal took out. */
+  /** An operator ends the ejection of a member. */
   | { readonly kind: 'bring_back'; readonly member: MemberId }
-  /** An operator corrects the spend of the group's or a member's budget, or undoes such a correction. */
+  /** An operator corrects the spend of the group or of a member, or reverts such a correction. */
   | { readonly kind: 'correct_spend'; readonly correction: NewCorrection }
   | { readonly kind: 'undo_correction'; readonly id: string }
-  /** An operator knows better: what was learned of the upstream is forgotten. */
+  /** An operator discards everything learned about the upstream. */
   | { readonly kind: 'relearn' }
-  /** Calls may go another way from now on: everybody who waits is sent back to be routed again. */
+  /** The routing changed. All waiters are returned to be routed again. */
   | { readonly kind: 'move' }
-  /** Time passed in which nobody could be heard, the process being frozen or its clock set forward. */
+  /** Time in which no message could arrive, because the process was frozen or its clock was set forward. */
   | { readonly kind: 'held_up'; readonly lostMs: number }
-  /** Time passed. */
   | { readonly kind: 'tick' };
 
-/** An order to the shell, to be carried out in the order of the list. */
+/** Instructions to the shell, to be carried out in order. */
 export type Effect =
-  /** Write what is to be kept before long; `isAhead`: right after this turn, so that no grant has to wait for it. */
+  /** Store changes soon. With `isAhead`, the write follows this turn, so that no grant has to wait for it. */
   | { readonly kind: 'write'; readonly isAhead: boolean }
   /**
-   * Answer the ticket's parked acquire call with the lease, under its current attachment; behind a write, unless
-   * what is on disk covers it.
+   * Answer the ticket's parked acquire call with the lease and its current attachment. The answer waits for a write
+   * unless the stored bound covers it.
    */
   | {
       readonly kind: 'grant';
       readonly ticketId: TicketId;
       readonly lease: ActiveLease;
       readonly isCovered: boolean;
-      /** The reason of its wait. Absent: it was granted at once, or is told so once more. */
+      /** Why the call waited. Absent if it was granted at once, or if the answer is repeated. */
       readonly waitedFor?: WaitReason;
-      /** Slots that its isolate is lent with the answer. Absent: none. */
+      /** Slots that the answer prefetches to its isolate. Absent if there are none. */
       readonly lent?: PrefetchedShare;
     }
   /**
-   * The ticket still waits, and nobody is parked for it until its caller asks again: after `askAgainMs`, or at once
-   * (null).
+   * The ticket still waits, and no acquire call is parked for it. Its caller polls after `askAgainMs`, or at once if
+   * that is null.
    */
   | (QueuePosition & {
       readonly kind: 'pending';
@@ -148,24 +151,27 @@ export type Effect =
       readonly kind: 'reject';
       readonly ticketId: TicketId;
       readonly rejection: Rejection;
-      /** The reason of its wait. Absent: it did not wait. */
+      /** Why the call waited. Absent if it did not. */
       readonly waitedFor?: WaitReason;
     }
-  /** A try that cannot be granted now, with the expected wait. Null: nothing ends, so none can be foreseen. */
+  /**
+   * The call cannot be granted in this group now. `waitMs` is the expected wait, or null if there is no estimate
+   * because no call ends.
+   */
   | { readonly kind: 'declined'; readonly ticketId: TicketId; readonly waitMs: number | null }
-  /** The attempt has ended, before it was asked for or while it waited. */
+  /** The attempt has ended, before this acquire call or while it waited. */
   | { readonly kind: 'gone'; readonly ticketId: TicketId }
   | { readonly kind: 'moved'; readonly ticketId: TicketId }
   /** Scopes hold some calls, and this call's body was not read. The call is not queued yet. */
   | {
       readonly kind: 'unread';
       readonly ticketId: TicketId;
-      /** Only the session of the call is wanted, because it has to wait and its tenant has other calls. */
+      /** Only the session of the call is needed, because the call must wait and its tenant has other calls. */
       readonly of?: 'session';
     }
-  /** Tell the keeper of a loan that its slots are wanted back. */
+  /** Notify the keeper that its prefetched slots are recalled. */
   | { readonly kind: 'recalled'; readonly loanId: LeaseId }
-  /** Tell the holder that it must let go. */
+  /** Notify the holder that it must release the lease. */
   | { readonly kind: 'revoked'; readonly leaseId: LeaseId }
   /** The lease has no holder any more. */
   | { readonly kind: 'ended'; readonly leaseId: LeaseId };

@@ -6,9 +6,9 @@ import { holdToChargeMs } from './estimate.ts';
 import type { GroupState } from './state.ts';
 
 /**
- * Lists all who wait in the order in which they will probably be granted: the comparator of
- * `order.ts` played forward with the mean hold as the charge of every grant. Left out are caps,
- * reservations, what agents get in other lanes, and whoever is still to come. Changes nothing.
+ * Lists all waiters in the order in which they will probably be granted. It plays the comparator of `order.ts` forward
+ * and charges the mean hold for every grant. It ignores caps, reservations, service of agents in other lanes, and
+ * future calls. It changes nothing.
  */
 export function probableOrder(state: GroupState): Waiter[] {
   const waiters = [...state.queue.byTicket.values()];
@@ -29,18 +29,18 @@ function isPromoted(waiter: Waiter): boolean {
   return waiter.isPromoted;
 }
 
-/** A waiter, and the service of its agent by then; 0 where agents do not count. */
+/** A waiter and the forecast service of its agent. 0 if agents do not share. */
 interface ForecastWaiter {
   readonly waiter: Waiter;
   readonly from: number;
 }
 
-/** The waiters of one tenant in one lane who have no place yet. */
+/** The waiters of one tenant in one lane that are not placed yet. */
 interface Backlog {
   readonly tenant: TenantAccount;
-  /** The next one last. */
+  /** In reverse order: the next one is last. */
   readonly placed: ForecastWaiter[];
-  /** The tenant's service when the backlog was put into its lane's list. It only grows. */
+  /** The tenant's service when the backlog was last sorted. Service only grows. */
   service: number;
 }
 
@@ -73,7 +73,7 @@ function playForward(
   }
 }
 
-/** The backlogs of one lane, the one whose turn is next at the end. */
+/** The backlogs of one lane in reverse order: the next one is last. */
 class LaneBacklogs {
   readonly #backlogs: Backlog[];
   readonly #serviceOf: (tenant: TenantAccount) => number;
@@ -93,7 +93,7 @@ class LaneBacklogs {
       if (next === undefined) return undefined;
       const service = this.#serviceOf(next.tenant);
       if (service > next.service) {
-        // It was served since, here or in another lane, and may stand behind others by now.
+        // The tenant was served meanwhile, here or in another lane, so it may now come after others.
         next.service = service;
         this.#insert(next);
         continue;
@@ -136,7 +136,7 @@ function backlogsOf(
   });
 }
 
-/** Gives each call the service that its agent will have by then, where agents share; 0 where they do not. */
+/** Pairs each waiter with the service that its agent will have by then. 0 if agents do not share. */
 function putInPlace(state: GroupState, oldestFirst: readonly Waiter[]): ForecastWaiter[] {
   if (!state.settings.byAgent) return oldestFirst.map((waiter) => ({ waiter, from: 0 }));
   const service = new Map<Waiter['agent'], number>();

@@ -8,15 +8,15 @@ import { scopesHolding } from './scope-holds.ts';
 import { goesByScopes } from './scopes.ts';
 import type { GroupState } from './state.ts';
 
-/** The bound of waiters that is exceeded, and whose it is. */
+/** The queue bound that is exceeded: the group's, the tenant's or the agent's. */
 interface Fullness {
   readonly of: 'group' | 'tenant' | 'agent';
   readonly queueLengthMax: number;
 }
 
 /**
- * Finds the bound of waiters that the newcomer, which stands in the queue already, exceeds. None counts for one whose turn has come
- * before: it had its place, and there are no more of them than slots.
+ * Returns the queue bound that a new waiter, already in the queue, exceeds. A call that was granted here before is
+ * exempt. It had its place, and there are never more such calls than slots.
  */
 export function fullness(
   { settings, queue }: GroupState,
@@ -34,13 +34,16 @@ export function fullness(
   return queueLength(queue) > queueLengthMax ? { of: 'group', queueLengthMax } : null;
 }
 
-/** The waiter that is dropped for a new one, and the reason. */
+/** The waiter that is replaced by a new one, and the reason. */
 interface SlotGiver {
   readonly waiter: Waiter;
   readonly why: Dropped;
 }
 
-/** Finds the waiter that a new one above a bound replaces, so that no queue exceeds it; null: the new one is refused. */
+/**
+ * Finds the waiter that a new one above a bound replaces, so that no queue exceeds its bound. null if the new one is
+ * rejected.
+ */
 export function callToReject(
   state: GroupState,
   waiter: Waiter,
@@ -58,15 +61,15 @@ export function callToReject(
   );
 }
 
-/** Whether a newcomer may have had a place when all were lost. Who was far back notices that last. */
+/** Whether a new call may have had a place when all places were lost. Deferred waiters notice that last. */
 function mayReturn({ dispersedAt }: GroupState, { ticket }: Waiter, now: InstantMs): boolean {
   return ticket.enqueuedAt < dispersedAt && now < after(dispersedAt, RETURN_MAX_MS);
 }
 
 /**
- * Finds the last call that came after the new waiter's, within its tenant's or agent's bound, or in its lane among those of the
- * tenants that wait most: before the reset it would have found the queue full. Null: none came after it. Other tenants
- * keep their places, or a tenant could take more than its share with old calls.
+ * Finds the latest call that arrived after the new waiter. It must be within the tenant's or agent's bound, or in its
+ * lane among the tenants that wait most. Before the reset, that call would have found the queue full. null if there is
+ * none. Other tenants keep their places. Otherwise a tenant could take more than its share with old calls.
  */
 function lastAfter(state: GroupState, waiter: Waiter, of: Fullness['of']): Waiter | null {
   const { lane, tenant, agent } = waiter;
@@ -84,12 +87,12 @@ function lastAfter(state: GroupState, waiter: Waiter, of: Fullness['of']): Waite
   return last === waiter ? null : last;
 }
 
-/** Compares by when the calls reached Headgate, and then by when they came here. */
+/** Compares by the arrival at Headgate, then by the arrival in this pool. */
 function compareArrivals(one: Waiter, other: Waiter): number {
   return one.ticket.enqueuedAt - other.ticket.enqueuedAt || one.sequence - other.sequence;
 }
 
-/** Finds the youngest waiter of the tenant that waits most in the lowest lane below the new waiter's. */
+/** Finds the youngest waiter of the tenant that waits most, in the lowest lane below the new waiter's. */
 function worstBelow(state: GroupState, { lane: own }: Waiter): Waiter | null {
   for (const lane of lanesBelow(own)) {
     const youngest = youngestOfMost(state, lane, 0);
@@ -99,17 +102,17 @@ function worstBelow(state: GroupState, { lane: own }: Waiter): Waiter | null {
 }
 
 /**
- * Finds the youngest waiter of the tenant that waits most in the new waiter's lane, if the new waiter's own tenant waits less
- * even with it. So the bound is shared in proportion to the weights: while the queue is full, a tenant that has
- * less than its share of it is never refused. No two tenants can take a place from each other in turn.
+ * Finds the youngest waiter of the tenant that waits most in the new waiter's lane, if the own tenant still waits less
+ * with the new waiter. So the bound is shared in proportion to the weights: a tenant below its share is never rejected.
+ * No two tenants can take a place from each other in turn.
  */
 function ofLongestLine(state: GroupState, { lane, tenant }: Waiter): Waiter | null {
   return youngestOfMost(state, lane, waitingOf(state, lane, tenant));
 }
 
 /**
- * Finds the youngest waiter of the tenant that waits most in a lane, in proportion to its weight; null: none waits more than
- * `least`. Waiters that an operator put first keep their places.
+ * Finds the youngest waiter of the tenant that waits most in a lane, relative to its weight. null if no tenant waits
+ * more than `least`. Promoted waiters keep their places.
  */
 function youngestOfMost(state: GroupState, lane: Lane, least: number): Waiter | null {
   let found: Waiter | null = null;
@@ -154,7 +157,7 @@ function mostWaiting(state: GroupState, lane: Lane): number {
   return Math.max(...lines.map(({ tenant }) => waitingOf(state, lane, tenant)));
 }
 
-/** Counts the waiters of a tenant in a lane, in proportion to its weight. */
+/** Counts the waiters of a tenant in a lane, relative to its weight. */
 function waitingOf({ settings, queue }: GroupState, lane: Lane, tenant: TenantAccount): number {
   const waiting = queue.lanes[lane].byTenant.get(tenant)?.waiters.length ?? 0;
   return waiting / weightOf(settings, tenant.key);

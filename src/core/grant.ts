@@ -23,7 +23,6 @@ import { nextTurn } from './queue-step.ts';
 import { noteGranted } from './upstream-signals.ts';
 import { checkLimit, checkMark } from './violations.ts';
 
-/** Grants whatever can be granted. */
 export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void {
   do grantInTurn(state, now, effects);
   while (passNested(state, now, effects));
@@ -33,7 +32,7 @@ export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void
   }
 }
 
-/** Grants as long as there is room for whose turn it is. */
+/** Grants slots in scheduling order while there is room for the next waiter. */
 function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void {
   for (;;) {
     const turn = nextTurn(state, now);
@@ -50,9 +49,9 @@ function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void
 }
 
 /**
- * Lets those pass on the slots of the calls that they are made for who find room there.
+ * Grants nested calls on the slots of their parents, if these have room.
  *
- * @returns whether anybody left the queue
+ * @returns whether a waiter left the queue
  */
 function passNested(state: GroupState, now: InstantMs, effects: Effect[]): boolean {
   if (state.settings.nested === 'reject' || state.settings.isDryRun) return false;
@@ -75,7 +74,7 @@ function passNested(state: GroupState, now: InstantMs, effects: Effect[]): boole
   return hasChanged;
 }
 
-/** Grants in a dry run, where nobody waits: it is only counted that this one would have. Who may go nowhere is rejected. */
+/** Grants a call in a dry run, and counts that it would have waited. A call that no member may serve is rejected. */
 export function letPass(
   state: GroupState,
   waiter: Waiter,
@@ -84,7 +83,7 @@ export function letPass(
 ): void {
   const member = anyMember(state, waiter);
   if (member === null) {
-    // It may go nowhere, now and later.
+    // No member may serve it, now or later.
     const nowhere = { reason: 'members_out', retryAfterMs: null } as const;
     leave(state, waiter, rejected(nowhere), now, effects);
     return;
@@ -95,10 +94,9 @@ export function letPass(
 }
 
 /**
- * Makes the answer that carries a lease. It waits for a write unless the bound covers it by what is on disk.
+ * Returns the answer that carries a lease. It waits for a write unless the stored bound covers it.
  *
- * @param asked `anew`: by a caller who has lost an answer, and has said so. An instance that was replaced must not
- *   answer him any more
+ * @param hasLostAnswer an answer to this caller was lost, so a replaced instance must not answer it any more
  */
 export function grantOf(
   state: GroupState,
@@ -113,7 +111,7 @@ export function grantOf(
   return leaving(state, lease, isLeaving);
 }
 
-/** Whether an answer with a lease leaves behind a write, whatever the bound covers. */
+/** Whether the answer needs a write, even if the bound covers it. */
 function mustWait(state: GroupState, isAnew: boolean): boolean {
   return state.bound.isStored && (isOverdrawn(state) || isAnew);
 }
@@ -127,7 +125,6 @@ function leaving(
   return { kind: 'grant', ticketId: lease.ticketId, lease, isCovered: isLeaving };
 }
 
-/** The slots that a waiter is granted, and where. */
 interface MemberGrant {
   readonly member: Member;
   readonly by: PlacedBy;
@@ -152,7 +149,7 @@ function grant(
   agent.lastSeenAt = now;
   member.turn = state.turns += 1;
   const { id: ticketId, holder, waitsElsewhere } = ticket;
-  // A call that passes on its parent's slot calls the upstream all the same.
+  // A nested call on its parent's slot uses rates and budgets like any other call.
   const reserved = reserveFor(
     state,
     member,
@@ -180,10 +177,10 @@ function grant(
   );
   checkLimit(state, member, slots, now);
   noteAffinity(state, lease, now);
-  // One that still waits in a wider group probes nothing: others may meanwhile.
+  // A call that still waits in another group is no probe. Other calls may probe meanwhile.
   if (!waitsElsewhere) noteGranted(member, lease, now);
   noteGrant(state, waiter, lease, placed, now);
-  // What an heir is told leaves before anything is written.
+  // The answer to a next holder leaves before anything is written.
   const prefetched = nextHolderOf.length > 0 ? null : prefetchFor(state, ticket, now);
   const isPassed = nextHolderOf.length > 0 && !mustWait(state, waiter.isAnew);
   const asked = waiter.isAnew ? 'anew' : 'again';

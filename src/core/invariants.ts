@@ -13,7 +13,7 @@ import { SCOPES_MAX } from './parts/scope-lessons.ts';
 import { nextTurn } from './queue-step.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
-/** Lists what is wrong with the state, in words; nothing in a sound one. For tests and after a load. */
+/** Lists what is wrong with the state, in words. Empty for a valid state. For tests and after a load. */
 export function checkInvariants(state: GroupState, now: InstantMs): string[] {
   const broken = [
     ...brokenLeases(state),
@@ -90,7 +90,7 @@ function brokenPrefetches({ lending: prefetching }: GroupState): string[] {
   return broken;
 }
 
-/** The sums of the members are those of their leases, and add up to those of the group. */
+/** The sums of the members match their leases, and add up to those of the group. */
 function brokenMembers(state: GroupState): string[] {
   const broken: string[] = [];
   const sums = new Map<string, Member>();
@@ -147,7 +147,7 @@ function brokenScopes(state: GroupState): string[] {
 
 const SCOPE_SUMS = ['slotsInUse', 'slotsCooling', 'slotsWaitingElsewhere', 'slotsRefused'] as const;
 
-/** Whether a member's budgets reserve what its leases do. Until all of earlier instances is claimed, they reserve more. */
+/** Whether a member's budgets reserve what its leases do. While slots are orphaned, they reserve more. */
 function hasReserved({ controls, leases, unclaimed }: GroupState, member: Member): boolean {
   if (!unclaimed.isOver || member.controls === controls) return true;
   let usd = 0;
@@ -193,9 +193,7 @@ function brokenUnclaimed({
   return broken;
 }
 
-/**
- * Whether leases that pass on this one take no more than it has, and it passes on one that is held, or none.
- */
+/** Whether nested leases take no more slots than this one has, and whether its own parent, if any, is held. */
 function isWellNested({ leases, nestedIn }: GroupState, lease: ActiveLease): boolean {
   let taken = 0;
   for (const each of nestedIn.get(lease.id) ?? []) {

@@ -59,8 +59,7 @@ type NewLease = Pick<
   Partial<Pick<ActiveLease, 'named' | 'isById'>>;
 
 /**
- * Makes a lease, counts it, and charges its tenant with the hold to be expected. The caller has checked
- * that there is room.
+ * Creates a lease, counts it, and charges its tenant with the expected hold. The caller has checked that there is room.
  */
 export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): ActiveLease {
   const lease = newLease(state, wanted, now);
@@ -74,9 +73,9 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
 }
 
 /**
- * Makes the lease of a holder whose lease the group does not know. It takes its slots out of the unclaimed
- * ones; those that are not among them count all the same, even above the limit: the call counts at the provider,
- * so nothing is granted until it has gone.
+ * Creates the lease of a holder that this instance does not know. Its slots are taken from the orphaned ones. Slots
+ * beyond those count too, even above the limit, because the call is running at the provider. Nothing is granted until
+ * there is room again.
  */
 export function claimLease(state: GroupState, claim: Claim, now: InstantMs): ActiveLease {
   const { leaseId: id, ticketId, holder, lane, slots } = claim;
@@ -107,7 +106,7 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Act
   );
   lease.until = after(now, LEASE_TTL_MS);
   lease.isOfEarlier = true;
-  // What it had had is forgotten with everybody else's.
+  // What tenants had received before a reset is forgotten, so the time held until now is not charged.
   lease.chargedMs = heldMs;
   addLease(state, lease, now);
   if (parent !== null && !isNested) state.seekingParent.add(lease);
@@ -119,7 +118,8 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Act
 }
 
 /**
- * Makes the lease of a call that runs on a lent slot: the slot is that of the lease from now on. Null: it is not lent.
+ * Creates the lease of a call that runs on a prefetched slot. The slot belongs to the lease from now on. null if the
+ * slot is not prefetched.
  */
 export function leaseOfLent(state: GroupState, claim: Claim, now: InstantMs): ActiveLease | null {
   const { leaseId: id, ticketId, holder, lane, lent } = claim;
@@ -145,12 +145,12 @@ export function leaseOfLent(state: GroupState, claim: Claim, now: InstantMs): Ac
   return lease;
 }
 
-/** Reads how long a holder has had its lease. Less than nothing says a holder whose clock was set back. */
+/** A negative hold means that the holder's clock was set back. */
 function heldFor({ heldMs }: Claim): number {
   return Math.max(0, heldMs);
 }
 
-/** Whether a lease that is claimed may pass on its parent's slots again. Others may have taken them meanwhile. */
+/** Whether a reclaimed nested lease may share its parent's slots again. Other leases may have taken them meanwhile. */
 function maySharePassage(state: GroupState, to: NonNullable<ActiveLease['nested']>): boolean {
   const parent = state.leases.get(to.in);
   if (parent === undefined || parent.phase === 'cooling' || passesOn(parent) !== null) return false;
@@ -158,8 +158,8 @@ function maySharePassage(state: GroupState, to: NonNullable<ActiveLease['nested'
 }
 
 /**
- * Makes the lease again whose answer left behind the last write of the instance before, for its caller who asks once
- * more: the answer was lost with that instance. Null: it is none of these.
+ * Recreates a lease of the last write before a reset, if its caller repeats the acquire call. The answer was lost with
+ * the earlier instance. null if there is no such lease.
  */
 export function claimGranted(
   state: GroupState,
@@ -171,7 +171,7 @@ export function claimGranted(
   if (member === undefined) return null;
   const there = memberFor(state, member, ticket.holder, now);
   const unclaimed = unclaimedAt(state, there);
-  // One that may have been let pass on its parent's slots is not known to hold any.
+  // A call that may have shared its parent's slots is not known to hold any.
   if (ticket.parents.length > 0 || ticket.slots > unclaimed) return null;
   bound.grantedBefore.delete(leaseId);
   const { id: ticketId, holder, lane, slots, estimate, isById = false } = ticket;
@@ -185,7 +185,7 @@ export function claimGranted(
   return claimLease(state, claim, now);
 }
 
-/** Lets a lease pass on its parent's slots again, which was claimed before that. */
+/** Attaches a nested lease to its parent again, if it was reclaimed before the parent. */
 function nestAgain(
   state: GroupState,
   lease: ActiveLease,
@@ -200,7 +200,9 @@ function nestAgain(
   state.seekingParent.delete(lease);
 }
 
-/** Slots that a lease counts for in the bound: one that is nested may outlive the lease that it passes on. */
+/**
+ * Slots that a lease counts for in the bound. A nested lease may outlive its parent, so it counts with its own number.
+ */
 export function boundSlotsOf({ slots, nested }: ActiveLease): number {
   return slots === 0 ? (nested?.slots ?? 0) : slots;
 }
@@ -229,7 +231,6 @@ function newLease(state: GroupState, wanted: NewLease, now: InstantMs): ActiveLe
   };
 }
 
-/** Puts a lease into the set, and its slots into the sums. */
 export function addLease(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   checkNew(state, lease.id);
   if (lease.isById) state.bound.mayOutlive = true;
@@ -242,8 +243,8 @@ export function addLease(state: GroupState, lease: ActiveLease, now: InstantMs):
 }
 
 /**
- * Puts the slot of a lease that an earlier instance granted back among the unclaimed ones, once it has ended: that
- * instance may have passed it on.
+ * Marks the slot of an ended lease as orphaned again. The earlier instance that granted the lease may have handed the
+ * slot over.
  */
 export function keepForHeir(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   const freeAt = lease.phase === 'cooling' ? lease.until : now;
@@ -262,7 +263,7 @@ function removeLease(
   state.revoking.delete(lease.id);
   state.seekingParent.delete(lease);
   state.coolingForKey.delete(lease);
-  // One that cools down was told of when that began.
+  // For a cooling lease this was noted when its cooldown began.
   if (hasLapsed) noteLapsed(state.bound, lease.id);
   else if (lease.phase !== 'cooling') {
     noteFreed(state.bound, lease.id, state.unclaimed.slots > 0);
@@ -288,14 +289,14 @@ function count(state: GroupState, lease: ActiveLease, sign: 1 | -1, now: Instant
   agent.slots += slots;
 }
 
-/** Confirms that all groups of its call have granted, and the call is on its way. */
+/** Marks the call as granted in all its groups and sent. */
 export function confirmLease(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   if (!endWaitElsewhere(state, lease)) return;
   noteCallable(state, lease, now);
   noteGranted(memberOf(state, lease), lease, now);
 }
 
-/** Ends its wait for another group. Returns whether it did wait until now. */
+/** Ends the wait for another group. Returns false if the lease did not wait. */
 function endWaitElsewhere(state: GroupState, lease: ActiveLease): boolean {
   if (!lease.waitsElsewhere) return false;
   lease.waitsElsewhere = false;
@@ -305,8 +306,8 @@ function endWaitElsewhere(state: GroupState, lease: ActiveLease): boolean {
 }
 
 /**
- * Marks a lease whose call the upstream refused. It is known before the lease ends, and of a burst of
- * refusals the first ends come after the last report: until then all of them would seem to be in flight.
+ * Marks a lease whose call the upstream refused. In a burst of refusals the first release comes after the last report.
+ * Without the mark, all these calls would seem to be in flight until then.
  */
 export function markRefused(state: GroupState, lease: ActiveLease): void {
   if (lease.isRefused) return;
@@ -315,12 +316,11 @@ export function markRefused(state: GroupState, lease: ActiveLease): void {
   for (const one of limitersOf(state, lease)) one.slotsRefused += lease.slots;
 }
 
-/** Lists the limiters that count a lease: its member and its scopes there. */
 function limitersOf(state: GroupState, lease: ActiveLease): readonly Limiter[] {
   return [memberOf(state, lease), ...lease.scopes.map(({ limiter }) => limiter)];
 }
 
-/** Brings the charge of a lease to `heldMs`, up or down. */
+/** Sets the charge of a lease to `heldMs`, up or down. */
 export function chargeTo(
   state: GroupState,
   lease: ActiveLease,
@@ -337,8 +337,8 @@ export function chargeTo(
 }
 
 /**
- * Notes the member that its holder names, by whose key its call runs. Another instance may have granted it there before
- * this one did anew.
+ * Notes the member that its holder names, whose key the call uses. An earlier instance may have placed it there before
+ * this one placed it elsewhere.
  */
 export function noteNamed(
   state: GroupState,
@@ -359,8 +359,8 @@ function accountsOf({ accounts }: GroupState, { holder }: ActiveLease, now: Inst
 }
 
 /**
- * Hands the lease to a new answer: from now on the earlier one's disposal changes nothing. The caller asked
- * for it, lives, and has one TTL from now.
+ * Attaches the lease to a new answer. The disposal of earlier answers changes nothing from now on. The caller is alive,
+ * so the lease is renewed.
  */
 export function attach(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   lease.attachment = state.nextAttachment++;
@@ -368,14 +368,14 @@ export function attach(state: GroupState, lease: ActiveLease, now: InstantMs): v
 }
 
 /**
- * Renews a lease: its holder lives, and has one TTL from now. One that was taken away is not renewed: a holder
- * that ignores it loses the slot by its TTL.
+ * Renews a lease for one TTL. A revoked lease is not renewed, so a holder that ignores the revocation loses its slot by
+ * the TTL.
  */
 export function renewLease(lease: ActiveLease, now: InstantMs): void {
   if (lease.phase === 'held') lease.until = after(now, LEASE_TTL_MS);
 }
 
-/** Has a lease held by its id from now on, by a holder of that kind: its answer may be disposed of. */
+/** Marks a lease as held by id, by a holder of that kind. Its answer may be disposed of from now on. */
 export function holdById({ bound }: GroupState, lease: ActiveLease, { kind }: Holder): void {
   if (lease.isById) return;
   bound.mayOutlive = true;
@@ -387,8 +387,8 @@ export function holdById({ bound }: GroupState, lease: ActiveLease, { kind }: Ho
 }
 
 /**
- * Extends all leases, and what is unclaimed, by time in which no holder could renew. A dead holder's lease gets just what
- * was lost, however often. What cools down did so meanwhile.
+ * Extends all leases and the orphaned slots by time in which no holder could renew. The lease of a dead holder gains
+ * only the lost time. Cooldowns continue during that time.
  */
 export function extendByLostTime({ leases, unclaimed }: GroupState, lostMs: number): void {
   unclaimed.until = after(unclaimed.until, lostMs);
@@ -398,9 +398,9 @@ export function extendByLostTime({ leases, unclaimed }: GroupState, lostMs: numb
 }
 
 /**
- * Ends a lease for good. Its slots come back at once or after their cooldown.
+ * Ends a lease. Its slots are free at once or after their cooldown.
  *
- * @param settlement `unused`: nothing was ever sent, whatever the outcome
+ * @param settlement `unused` if the call was never sent, whatever the outcome
  */
 export function endLease(
   state: GroupState,
@@ -429,7 +429,7 @@ export function endLease(
   settleLease(state, lease, isUnused ? 'unused' : settlement, now);
   noteEnd(state, lease, outcome, now);
   if (outcome === 'success') noteSuccess(state, lease, now);
-  // A caller that leaves says nothing of the upstream, whether its Worker lives to tell or not.
+  // A caller that leaves reports nothing about the upstream, whether its Worker is alive or not.
   noteEnded(state, lease, false, now);
   // A failed call may still run on its caller's own account, which takes no room from other callers.
   const isOfOwn = outcome === 'failed' && !speaksForAll(state, lease, now);
@@ -442,7 +442,7 @@ export function endLease(
     lease.phase = 'cooling';
     countInAll(member, lease, 1);
     state.slotsCooling += lease.slots;
-    // It is settled: after a reset nobody may settle it again, nor take it up.
+    // The lease is settled. After a reset it must not be settled or resumed again.
     noteFreed(state.bound, lease.id, state.unclaimed.slots > 0);
     lease.until = after(now, downMs);
     noteDue(state, lease.until);
@@ -463,20 +463,20 @@ export function freeForOtherKey(state: GroupState, holder: Holder, now: InstantM
   }
 }
 
-/** Ends the passage on a lease that is held no more: what goes on counts by itself from now on. */
+/** Detaches nested leases from a parent that has ended. Each counts with its own slots from now on. */
 function endNesting(state: GroupState, parent: LeaseId, now: InstantMs): void {
   for (const lease of state.nestedIn.get(parent) ?? []) {
     const slots = lease.nested?.slots ?? 0;
     forgetNested(state, lease);
     count(state, lease, -1, now);
     lease.slots = slots;
-    // What it held until now cost nothing, so nothing of that comes back at its end.
+    // Time on the parent's slots was not charged, so nothing of it is refunded at the end.
     lease.chargedMs = now - lease.grantedAt;
     count(state, lease, 1, now);
   }
 }
 
-/** Ends the passage on leases that are not here. */
+/** Detaches nested leases from parents that are not known here. */
 export function endLostNesting(state: GroupState, now: InstantMs): void {
   for (const parent of state.nestedIn.keys()) {
     const isThere = (state.leases.get(parent)?.phase ?? 'cooling') !== 'cooling';
@@ -484,7 +484,7 @@ export function endLostNesting(state: GroupState, now: InstantMs): void {
   }
 }
 
-/** Ends every lease whose time is over: lapsed ones, and cooldowns. */
+/** Ends leases without a renewal, and cooldowns that are due. */
 export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (now < state.leasesDueAt) return;
   state.leasesDueAt = NEVER;
@@ -504,14 +504,13 @@ export function expireLeases(state: GroupState, now: InstantMs, effects: Effect[
     removeLease(state, lease, now, phase === 'held');
     if (phase === 'cooling') continue;
     noteEnd(state, lease, 'expired', now);
-    // A lapsed lease leaves no tombstone: a holder that was only out of reach may still resume it.
-    // One that an operator took away does, or its holder would come back.
+    // An expired lease leaves no tombstone, because a holder that was only unreachable may still resume it. A revoked
+    // lease leaves one, or its holder would return.
     if (phase === 'revoking') state.tombstones.add(lease.id, now);
     effects.push({ kind: 'ended', leaseId: lease.id });
   }
 }
 
-/** Lowers the instant of the next expiry to `at`. */
 function noteDue(state: GroupState, at: InstantMs): void {
   state.leasesDueAt = instant(Math.min(state.leasesDueAt, at));
 }

@@ -6,25 +6,23 @@ import type { Effect } from './events.ts';
 import type { GroupState } from './state.ts';
 import { noteDeparture, noteRejection } from './stats.ts';
 
-/** The way in which a waiter leaves the queue without slots. */
+/** How a waiter leaves the queue without slots. */
 type Departure =
-  /** The group rejects it. */
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
   /** It was a try, and would have to wait. */
   | { readonly kind: 'declined'; readonly waitMs: number | null }
-  /** Its call may go another way from now on. */
+  /** It must be routed again. */
   | { readonly kind: 'moved' }
   /** Its attempt has ended, and its caller may still be parked. */
   | { readonly kind: 'gone' }
-  /** Nobody is parked behind it any more, and nobody is told. */
+  /** No acquire call is parked for it any more, so no answer is sent. */
   | { readonly kind: 'left' };
 
-/** Makes the departure of a waiter that the group rejects. */
 export function rejected(rejection: Rejection): Departure {
   return { kind: 'rejected', rejection };
 }
 
-/** Takes a waiter out of the queue, notes why, and answers the acquire call that is parked behind it. */
+/** Removes a waiter from the queue, logs the reason, and answers its parked acquire call. */
 export function leave(
   state: GroupState,
   waiter: Waiter,
@@ -61,7 +59,7 @@ export function leave(
   }
 }
 
-/** Rejects a ticket that does not stand in the queue. */
+/** Rejects a ticket that is not in the queue. */
 export function reject(
   state: GroupState,
   ticketId: TicketId,
@@ -74,7 +72,10 @@ export function reject(
   effects.push({ kind: 'reject', ticketId, rejection, ...waited });
 }
 
-/** Tells what a waiter that leaves the queue has waited for. Empty: it came at this instant, or no cause was noted. */
+/**
+ * Returns the wait reason of a waiter that leaves the queue. Empty if it arrived at this instant, or if no reason was
+ * noted.
+ */
 export function waitedFor(
   { arrival, arrivedAt }: Pick<Waiter, 'arrival' | 'arrivedAt'>,
   now: InstantMs,

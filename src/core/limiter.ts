@@ -34,7 +34,7 @@ export interface Limiter extends SlotSums {
   readonly unclaimed: number;
 }
 
-/** The calls of a limiter at the upstream when a lease was granted. */
+/** The number of calls that a limiter had at the upstream when a lease was granted. */
 export interface AtGrant {
   /** Slots at the upstream, including its own. 0 if no longer known. */
   slotsAtGrant: number;

@@ -16,32 +16,32 @@ import type { ScopeLessons } from './parts/scope-lessons.ts';
 import { scopeKey } from './words/scope.ts';
 
 /**
- * The places where calls of a group run. One that names none has one, whose limits are its own: so there is one way
- * for both. Slots are counted in the member and in the group; everything learned is the member's.
+ * A place where calls of a group run. A group that names no members has one with its own limits, so the same code
+ * serves both cases. Slots are counted at the member and in the group. Lessons belong to the member.
  */
 export interface Member extends Limiter {
   readonly id: MemberId;
   settings: MemberSettings;
   readonly controls: Controls;
-  /** Amounts that its kept controls count as used already. */
+  /** Amounts that its stored controls already count as used. */
   readonly ahead: Ahead;
   readonly recentEnds: RecentEnds;
   /** Known scopes by key. */
   readonly scopes: Map<string, ScopeLimiter>;
   reports: Reports;
   slotsNested: number;
-  /** Slots that an earlier instance may have handed out here, and nobody has claimed. */
+  /** Orphaned slots of this member. */
   unclaimed: number;
-  /** The number of its last grant, over all members; 0: none yet. */
+  /** The number of its last grant, counted over all members. 0 if there was none. */
   turn: number;
-  /** When the last call to be granted was that it has served. */
+  /** The latest grant time among the calls that it has served. */
   servedGrantAt: InstantMs;
-  /** Waiters that wait for it while another has room. */
+  /** Waiters that wait for this member while another one has room. */
   heldOut: number;
   readonly totals: MemberTotals;
 }
 
-/** Counts of a member since its instance began. */
+/** Counts since the instance started. */
 interface MemberTotals {
   granted: number;
   refused: number;
@@ -50,28 +50,26 @@ interface MemberTotals {
   usd: number;
 }
 
-/** Limits of rates and budgets. */
 interface RateAndBudgetLimits {
   readonly rates: RateSettings;
   readonly budgets: BudgetSettings;
 }
 
-/** Limits that hold a call to rates and budgets, and what was used of them: its member, and the group over all members. */
+/** The rate and budget limits of a member, or of the group over all members, and what is used of them. */
 export interface Ledger {
   readonly controls: Controls;
   readonly ahead: Ahead;
   readonly settings: RateAndBudgetLimits;
 }
 
-/** The row of a member besides the bound. */
+/** What is stored of a member, except the bound. */
 export interface KeptMember {
   readonly controls: Controls;
   readonly ahead: Amounts;
-  /** Its place, by which it is found under another id. Absent: it is not known. */
+  /** Its place, which identifies it under another id. Absent if unknown. */
   readonly place?: string;
 }
 
-/** Makes a member with nothing in use. */
 export function emptyMember(
   settings: MemberSettings,
   controls: Controls,
@@ -103,7 +101,6 @@ export function emptyMember(
   return member;
 }
 
-/** Creates the limiter of a scope at a member. */
 export function scopeLimiterOf(member: Member, lessons: ScopeLessons): ScopeLimiter {
   return new ScopeLimiter(lessons, () => member.settings);
 }

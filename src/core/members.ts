@@ -8,19 +8,19 @@ import { emptyControls } from './controls.ts';
 import { emptyMember, type Ledger, type Member } from './member.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
-/** Whether the group names its members. Its own limits are over all of them then. */
+/** Whether the group names its members. Its own limits then apply over all of them. */
 export function isSplit({ settings }: Pick<GroupState, 'settings'>): boolean {
   return settings.members.length > 0;
 }
 
-/** Finds a member, or makes it with nothing used and nothing learned. */
+/** Returns a member, and creates it without use and lessons if it is unknown. */
 export function memberAt(state: GroupState, id: MemberId, now: InstantMs): Member {
   const known = state.members.get(id);
   if (known !== undefined) return known;
   const isSole = id === IMPLICIT;
   const made = emptyMember(
     goneSettings(id),
-    // Those of a group that names no members are those of its only one.
+    // A group without members shares its controls with its only member.
     isSole ? state.controls : emptyControls(now),
     isSole ? state.ahead : nothingAhead(),
   );
@@ -28,7 +28,7 @@ export function memberAt(state: GroupState, id: MemberId, now: InstantMs): Membe
   return made;
 }
 
-/** The settings of a member at which nothing is granted. */
+/** Settings with which a member receives no grants. */
 export function goneSettings(id: MemberId): MemberSettings {
   const budgets = { perHourUsd: null, perDayUsd: null, perMonthUsd: null };
   const limits = { isHard: true, isAdaptive: false, rates: NO_RATES, budgets, isMetered: false };
@@ -47,8 +47,8 @@ export function goneSettings(id: MemberId): MemberSettings {
 }
 
 /**
- * Finds the member that a lease counts at, as its holder names it. What ran while the group named none counts where
- * the same key is now, and in a group that names none there is but one.
+ * Returns the member at which a lease counts. A lease from before the group had members counts at the member with the
+ * same key now. A group without members has only one.
  */
 export function memberFor(
   state: GroupState,
@@ -63,7 +63,10 @@ export function memberFor(
   return successor ?? memberAt(state, id, now);
 }
 
-/** Finds the member that has the upstream and the key of one that the group names no more; itself, if none has. */
+/**
+ * Returns the serving member with the same upstream and key as a member that the group no longer names. The member
+ * itself if there is none.
+ */
 export function inPlaceOf({ serving }: GroupState, member: Member): Member {
   const { place } = member.settings;
   if (place === null || serving.includes(member)) return member;
@@ -82,7 +85,7 @@ export function refusalKey(call: TicketId, member: MemberId): string {
   return member === IMPLICIT ? call : `${call}@${member}`;
 }
 
-/** Notes where a call runs, for those that belong together with it. */
+/** Stores where a call runs, as the affinity of related calls. */
 export function noteAffinity(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   if (!isSplit(state)) return;
   const { affinity, settings, serving } = state;
@@ -91,14 +94,13 @@ export function noteAffinity(state: GroupState, lease: ActiveLease, now: Instant
   noteRun(affinity, settings.affinity, lease.holder, { member: lease.member, mayStay }, now);
 }
 
-/** Reads the member of a lease. */
 export function memberOf(state: GroupState, { member }: { readonly member: MemberId }): Member {
   const found = state.members.get(member);
   if (found === undefined) throw new Error(`a lease is of no member: ${member}`);
   return found;
 }
 
-/** Lists all that hold calls of a member to rates and budgets. */
+/** Lists the limits that apply to calls of a member: its own, and those of the group over all members. */
 export function ledgersOf(state: GroupState, member: Member): readonly Ledger[] {
   if (!isSplit(state)) return [member];
   const { controls, ahead, settings } = state;
@@ -106,14 +108,14 @@ export function ledgersOf(state: GroupState, member: Member): readonly Ledger[] 
   return member.controls === controls ? [ofAll] : [member, ofAll];
 }
 
-/** Lists all the ledgers of the group, each once. */
+/** Lists all rate and budget limits of the group, each once. */
 export function allLedgers(state: GroupState): readonly Ledger[] {
   const { controls, ahead, settings, members } = state;
   const own = [...members.values()].filter((member) => member.controls !== controls);
   return isSplit(state) ? [...own, { controls, ahead, settings }] : [...members.values()];
 }
 
-/** Whether more was used of something than is written. */
+/** Whether more of a limit was used than was stored ahead. */
 export function isOverdrawn(state: GroupState): boolean {
   if (!isSplit(state)) return state.ahead.isOverdrawn;
   return allLedgers(state).some(({ ahead }) => ahead.isOverdrawn);

@@ -4,12 +4,12 @@ import { mayNotGoTo } from './placing.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
 /**
- * Calls that are made for a call which holds slots, and pass on these: as many at once as it has, of the
- * same caller. What is made for one of them passes on the same slots, and one that has outlived the call
- * that it was made for lets nobody pass: a chain would have no end.
+ * Nested calls: calls that are made for a call that holds slots. They may share its slots, at most as many at once as
+ * it has, and only for the same caller. A call made for a nested call shares the same slots. A nested call that has
+ * outlived its parent shares its slots with no call, because such a chain would have no end.
  */
 
-/** Names the lease on whose slots this one passes, or null. */
+/** Returns the lease whose slots this one shares, or null. */
 export function passesOn({ slots, nested }: ActiveLease): LeaseId | null {
   return nested !== null && slots === 0 ? nested.in : null;
 }
@@ -30,14 +30,14 @@ export function forgetNested({ nestedIn }: GroupState, lease: ActiveLease): void
   if (others?.size === 0) nestedIn.delete(root);
 }
 
-/** Sums up the slots of leases that pass on another one. */
+/** Adds up the slots of leases that share another one's slots. */
 export function slotsPassing({ nestedIn }: GroupState, root: LeaseId): number {
   let slots = 0;
   for (const { nested } of nestedIn.get(root) ?? []) slots += nested?.slots ?? 0;
   return slots;
 }
 
-/** Whether a call would wait for one that waits for it. */
+/** Whether a call would wait for a call that waits for it. */
 export function waitsForItself(state: GroupState, ticket: Ticket): boolean {
   const parents = parentsOf(state, ticket);
   if (state.settings.nested === 'reject') return parents.length > 0;
@@ -45,7 +45,7 @@ export function waitsForItself(state: GroupState, ticket: Ticket): boolean {
   return passages.length > 0 && passages.every(({ slotsMax }) => ticket.slots > slotsMax);
 }
 
-/** The lease on whose slots a call may pass now, or null. */
+/** Returns the lease whose slots a call may share now, or null. */
 export function findPassage(state: GroupState, ticket: Ticket): LeaseId | null {
   for (const parent of parentsOf(state, ticket)) {
     const passage = passageOf(state, parent, ticket);
@@ -56,14 +56,14 @@ export function findPassage(state: GroupState, ticket: Ticket): LeaseId | null {
 }
 
 /**
- * Slots that calls may take on a lease of an earlier instance, though nobody has heard of them yet: they would be
- * among the unclaimed.
+ * Slots that nested calls may use on a lease of an earlier instance before they return. They are among the orphaned
+ * ones.
  */
 function unheardOf({ unclaimed: orphaned }: GroupState, { isOfEarlier }: ActiveLease): number {
   return isOfEarlier ? orphaned.slots : 0;
 }
 
-/** The leases here of the call that this one is made for. What cools down waits for nobody. */
+/** Returns the leases here of the calls that made this one. A cooling lease waits for no call. */
 function parentsOf({ leases }: GroupState, { parents }: Ticket): ActiveLease[] {
   return parents.flatMap((id) => {
     const parent = leases.get(id);
@@ -72,8 +72,8 @@ function parentsOf({ leases }: GroupState, { parents }: Ticket): ActiveLease[] {
 }
 
 /**
- * Where the calls of a parent pass, how many slots they may take there once all others have ended, and
- * how many the others take now. Null: the parent is another caller's, or where it runs the call was refused.
+ * Returns the lease whose slots the calls of a parent share, how many they may use once all others have ended, and how
+ * many the others use now. null if the parent is another caller's, or if its member refused the call.
  */
 function passageOf(
   state: GroupState,

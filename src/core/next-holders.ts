@@ -19,21 +19,24 @@ import { nextWaiter } from './order.ts';
 import { NEVER, type GroupState, type ActiveLease } from './state.ts';
 import { holdOrphanedAt, takeUnclaimed, type Claim } from './orphaned.ts';
 
-/** Minimum slots granted in a second and the one before it for heirs to be listed ahead: else a write would be too old. */
+/**
+ * Minimum number of slots granted in the current and the previous second for next holders to be stored ahead. At a
+ * slower pace the write would be too old when it is needed.
+ */
 const PACE_MIN = 2;
 
 const NONE: NextHolders = { ids: [], unlisted: 0 };
 
 /**
- * Whether a waiter may have the slot of a lease unwritten: a single one, and by its first acquire calls. Of one that is held by its id
- * nobody knows which acquire calls were lost.
+ * Whether a waiter may be a next holder: one slot, and no lost acquire call. For a lease held by id, lost acquire calls
+ * cannot be excluded.
  */
 export function mayInherit({ ticket, isAnew }: Waiter): boolean {
   if (ticket.isById === true) return false;
   return ticket.slots === 1 && ticket.parents.length === 0 && !isAnew;
 }
 
-/** Whether an heir may have the slot of a lease. */
+/** Whether the slot of a lease may go to a next holder. */
 export function mayHaveNextHolder(
   { nestedIn }: GroupState,
   { id, slots, nested, phase }: ActiveLease,
@@ -41,7 +44,7 @@ export function mayHaveNextHolder(
   return phase === 'held' && slots === 1 && nested === null && !nestedIn.has(id);
 }
 
-/** Lists the next waiters in their order, for a write to name them as heirs. */
+/** Lists the next waiters in order, so that a write can name them as next holders. */
 export function listNextHolders(state: GroupState, now: InstantMs): NextHolders {
   if (!arePassing(state, now)) return NONE;
   const seen = new Set<Waiter>();
@@ -55,8 +58,7 @@ export function listNextHolders(state: GroupState, now: InstantMs): NextHolders 
 }
 
 /**
- * Whether the heirs on disk are so few, or their write so old, that it had better be written now who comes next. Only
- * where there is no margin, which spares more writes than heirs do.
+ * Whether the next holders on disk are too few, or their write too old. Only without a margin, which saves more writes.
  */
 export function areNextHoldersDue(state: GroupState, now: InstantMs): boolean {
   const { confirmed, inFlight, isStored, pace } = state.bound;
@@ -73,8 +75,8 @@ export function areNextHoldersDue(state: GroupState, now: InstantMs): boolean {
 }
 
 /**
- * Finds when the group must wake to ask for that write, because the one before it has arrived meanwhile, which is no
- * event; NEVER: it has asked, or need not.
+ * Returns when the group must wake to request that write, because the confirmation of the previous one is no event.
+ * NEVER if it has requested it or does not need it.
  */
 export function heirsDueAt(state: GroupState, now: InstantMs): InstantMs {
   const { confirmed, heirsNotedAt } = state.bound;
@@ -82,7 +84,7 @@ export function heirsDueAt(state: GroupState, now: InstantMs): InstantMs {
   return isNoted || !areNextHoldersDue(state, now) ? NEVER : later(now, after(confirmed.at, 1));
 }
 
-/** Whether slots that come free go to waiters at once. As long as anything is unclaimed there are no heirs of our own. */
+/** Whether free slots go to waiters at once. While any slots are orphaned, this instance lists no next holders. */
 function arePassing(state: GroupState, now: InstantMs): boolean {
   const { settings, queue, unclaimed, grantsFrom, slotsInUse } = state;
   if (settings.isDryRun || settings.paused || queueLength(queue) === 0) return false;
@@ -94,15 +96,12 @@ function wantedOf({ queue }: GroupState): number {
   return Math.min(NEXT_HOLDERS_MAX, queueLength(queue));
 }
 
-/**
- * Whether the slot of a lease that an earlier instance granted, and that has ended, may have been passed to an heir
- * there.
- */
+/** Whether an earlier instance may have handed the slot of this ended lease to a next holder. */
 export function mayHavePassed({ slots, nested }: ActiveLease): boolean {
   return slots === 1 && nested === null;
 }
 
-/** Counts a slot that was given back as unclaimed: an earlier instance may have passed it to one of its heirs. */
+/** Marks a released slot as orphaned, because an earlier instance may have handed it to a next holder. */
 export function notePassed(state: GroupState, member: Member, freeAt: InstantMs): void {
   const { bound, unclaimed } = state;
   holdOrphanedAt(state, member, 1);
@@ -111,7 +110,7 @@ export function notePassed(state: GroupState, member: Member, freeAt: InstantMs)
   bound.passedBefore.sort((a, b) => a.freeAt - b.freeAt);
 }
 
-/** Frees slots that were given back, of which there are more than heirs that may have them. */
+/** Frees released slots beyond the number of next holders that may have them. */
 export function freePassed(state: GroupState, now: InstantMs): void {
   const { passedBefore } = state.bound;
   for (
@@ -125,12 +124,15 @@ export function freePassed(state: GroupState, now: InstantMs): void {
   }
 }
 
-/** Finds when the next slot that was given back is free; NEVER: an heir may have each of them. */
+/** Returns when the next released slot is free. NEVER if a next holder may have each of them. */
 export function passedDueAt(state: GroupState): InstantMs {
   return nextPassed(state)?.freeAt ?? NEVER;
 }
 
-/** Finds the next slot that no heir can have, because more were given back at its member than there are heirs. */
+/**
+ * Returns the next released slot that no next holder can have, because its member has more of them than there are next
+ * holders.
+ */
 function nextPassed(state: GroupState): ReleasedSlot | null {
   const { heirsBefore, passedBefore } = state.bound;
   if (passedBefore.length <= heirsBefore.size) return null;
@@ -141,8 +143,8 @@ function nextPassed(state: GroupState): ReleasedSlot | null {
 }
 
 /**
- * Takes note that an heir of the instance before has come, and of all who had its slot before it: they have ended. One
- * that does not say whose slot it has leaves it open whether that was given back here.
+ * Notes that a next holder of an earlier instance has returned, and that all leases that had its slot before have
+ * ended. A holder that does not report these leaves open whether their slot was released here.
  */
 export function noteHeirHeard(
   state: GroupState,
@@ -157,7 +159,7 @@ export function noteHeirHeard(
   }
 }
 
-/** Takes note that the slot of a lease went to an heir, so that it is not counted as given back besides. */
+/** Notes that the slot of a lease went to a next holder, so that it does not count as released too. */
 function noteInherited(state: GroupState, member: Member, lease: LeaseId, now: InstantMs): void {
   const { bound, tombstones, queue, leases } = state;
   if (tombstones.has(lease) || bound.unclaimable.has(lease)) {
@@ -168,7 +170,7 @@ function noteInherited(state: GroupState, member: Member, lease: LeaseId, now: I
   }
   const waiter = queue.byTicket.get(ticketOf(lease));
   if (waiter?.leaseId === lease) leave(state, waiter, { kind: 'left' }, now, []);
-  // Where its caller asked here as well, and has a slot by that, it is known, and ends as all others.
+  // If its caller also repeated its acquire call here and was granted a slot, the lease ends like any other.
   if (leases.has(lease)) return;
   tombstones.add(lease, now);
   noteFreed(bound, lease, true);
@@ -178,7 +180,7 @@ function isUnplaced({ member }: ReleasedSlot): boolean {
   return member === IMPLICIT;
 }
 
-/** Takes note that a ticket has no lease of the instance before, nor gets one: it is nobody's heir. */
+/** Notes that a ticket has no lease of an earlier instance and gets none, so it is no next holder. */
 export function strikeHeirs(state: GroupState, ticket: TicketId, now: InstantMs): void {
   const { heirsBefore } = state.bound;
   for (const id of heirsBefore) if (ticketOf(id) === ticket) heirsBefore.delete(id);

@@ -20,30 +20,29 @@ import { findScope } from './scopes.ts';
 import type { GroupState } from './state.ts';
 
 /**
- * The order of turns. All of it is `precedes`; everything else here finds who may be compared.
- * `docs/order.md` explains it with a worked example.
+ * The scheduling order. `precedes` is the whole comparator. The other functions here find the waiters to compare.
+ * `docs/design/order.md` explains the order with a worked example.
  */
 
 /** A cap that can stop one waiter while others start: its tenant, its agent, or a scope at a member. */
 type Cap = Account | 'elsewhere' | ScopeLimiter;
 
-/** Facts that the order depends on besides the waiters themselves. */
+/** The state that the order depends on, except the waiters themselves. */
 interface OrderView {
   readonly state: GroupState;
   /** 0 for a lane that is owed a turn, then by priority. */
   readonly turns: Readonly<Record<Lane, number>>;
   /** Caps and scopes that stop the first waiter. They also stop the waiters behind it that they apply to. */
   readonly barred: Set<Cap>;
-  /** Full scopes. */
   readonly full: ReadonlySet<Cap>;
   readonly now: InstantMs;
-  /** Maximum refusals of a call that is looked at: one refused more often lets others go first. */
+  /** Maximum number of refusals of a candidate. A call that was refused more often lets other calls go first. */
   readonly refusalsMax: number;
-  /** Waiters that are passed over, as if they did not wait. */
+  /** Waiters that count as if they were not queued. */
   readonly passedOver: ReadonlySet<Waiter>;
 }
 
-/** The comparator: whether `a` goes before `b`. */
+/** Whether `a` goes before `b`. */
 function precedes(a: Waiter, b: Waiter, { state, turns }: OrderView): boolean {
   if (a.isPromoted !== b.isPromoted) return a.isPromoted;
   const isReserved = hasReserve(state, a);
@@ -56,15 +55,15 @@ function precedes(a: Waiter, b: Waiter, { state, turns }: OrderView): boolean {
   return compareWaiters(a, b) < 0;
 }
 
-/** Reads the service of a waiter's tenant by the count of its lane: no two lanes have the same turn. */
+/** The count of the waiter's lane is comparable here, because no two lanes have the same turn. */
 function hadBy({ tenant, lane }: Pick<Waiter, 'tenant' | 'lane'>): number {
   return tenant.shares[lane].service;
 }
 
 /**
- * The place of a ticket among its tenant's: when its agent run began, but no longer before its arrival
- * than the age credit, so that a long run delays others by the credit at most. Null credit: strictly by
- * the run. 0: first come, first served.
+ * Returns the age of a ticket in the line of its tenant: the start of its agent run, but at most the age credit before
+ * its arrival. So a long run delays other calls by the credit at most. With a null credit the start of the run decides,
+ * and with 0 the arrival does.
  */
 export function ageOf(
   ticket: Ticket,
@@ -82,9 +81,9 @@ const NO_ACTOR: ReadonlySet<Waiter> = new Set();
 const NONE_FULL: ReadonlySet<Cap> = new Set();
 
 /**
- * The waiter that goes next, whether the group has room for it or not; undefined: nobody is ready.
+ * Returns the next waiter, whether or not the group has room for it. undefined if no waiter is ready.
  *
- * @param passedOver as if these did not wait
+ * @param passedOver these count as if they were not queued
  */
 export function nextWaiter(
   state: GroupState,
@@ -118,7 +117,10 @@ function bestOf(waiters: Iterable<Waiter>, view: OrderView): Waiter | undefined 
   return best;
 }
 
-/** Lists all who could be next: the best of each lane, and those who may go before it. */
+/**
+ * Lists the waiters that could be next: the first of each lane, promoted waiters, and those of tenants with a
+ * reservation.
+ */
 function candidates(view: OrderView): Waiter[] {
   const { queue, settings, accounts } = view.state;
   const found: (Waiter | undefined)[] = [...queue.promoted].filter((each) => mayGo(each, view));
@@ -134,7 +136,7 @@ function candidates(view: OrderView): Waiter[] {
   return found.filter((waiter) => waiter !== undefined);
 }
 
-/** Looks at the lines in their order, until none that follows can be better than what was found. */
+/** The lines are sorted, so the search ends at the first line that cannot precede the best waiter found. */
 function bestOfLane(lines: readonly Line[], view: OrderView): Waiter | undefined {
   let best: Waiter | undefined;
   for (const line of lines) {
@@ -145,15 +147,15 @@ function bestOfLane(lines: readonly Line[], view: OrderView): Waiter | undefined
   return best;
 }
 
-/** Whether somebody of a line, or of one behind it, could go before `best`. */
+/** Whether a waiter of this line or of a later one could go before `best`. */
 function mayPrecede(line: Line, best: Waiter, view: OrderView): boolean {
-  // The oldest of an agent that has had more stands behind younger ones of other agents.
+  // With fair agents, the first waiter of a line is not always the one that goes first.
   if (view.state.settings.byAgent) return hadBy(line) <= hadBy(best);
   const [oldest] = line.waiters;
   return oldest !== undefined && precedes(oldest, best, view);
 }
 
-/** The waiter of a line that goes first: the oldest, or the oldest of the agent that has had least. */
+/** Returns the first waiter of a line: the oldest, or the oldest of the agent with the least service. */
 function headOf({ tenant, waiters }: Line, view: OrderView): Waiter | undefined {
   const { byAgent, slotsMaxEach } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return undefined;
@@ -168,12 +170,12 @@ function headOf({ tenant, waiters }: Line, view: OrderView): Waiter | undefined 
   return best;
 }
 
-/** Whether somebody is parked behind a waiter and nothing of its own keeps it back. It blocks nobody if so. */
+/** Whether a waiter is parked and nothing of its own holds it. Otherwise it blocks no other waiter. */
 function mayGo(waiter: Waiter, view: OrderView): boolean {
   return waiter.sliceEndsAt !== null && !view.passedOver.has(waiter) && isReady(waiter, view);
 }
 
-/** Whether no cap of its own is used up, nor a refusal of its own lets others go first. */
+/** Whether its own caps have room, and no refusal of its own makes it let other calls go first. */
 function isReady({ ticket, tenant, agent }: Waiter, view: OrderView): boolean {
   if (repeatRefusalsOf(view.state, ticket) > view.refusalsMax) return false;
   const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;
@@ -185,9 +187,7 @@ function isReady({ ticket, tenant, agent }: Waiter, view: OrderView): boolean {
   return !view.barred.has('elsewhere') && !wouldProbeTooMuch(view.state);
 }
 
-/**
- * Whether a full scope stops a ticket at each member that it may go to, or a scope holds a waiter ahead of it at each.
- */
+/** Whether, at each member that the ticket may use, a full scope or a scope of an earlier waiter stops it. */
 function isInBarredScopes(ticket: Ticket, { state, barred, full }: OrderView): boolean {
   return isInSome(state, ticket, full) || isInSome(state, ticket, barred);
 }
@@ -235,8 +235,8 @@ function isInSome(state: GroupState, ticket: Ticket, scopes: ReadonlySet<Cap>): 
 }
 
 /**
- * Whether as many waiters as `enough` go before this one whatever happens meanwhile: the older ones that share its
- * turns, and of everybody else who goes first now the next one only, since the turn after that may be its own.
+ * Whether at least `enough` waiters go before this one, whatever happens meanwhile. These are the older waiters of its
+ * own turns, and the next one of each other line that precedes it. After that, its own turn may come.
  */
 export function areSurelyAhead(
   state: GroupState,
@@ -265,7 +265,7 @@ export function areSurelyAhead(
   return false;
 }
 
-/** Counts those who share the turns of a waiter and stand before it. */
+/** Counts the older waiters that share its turns. */
 function eldersOf(state: GroupState, waiter: Waiter, full: ReadonlySet<Cap>): number {
   const { queue, settings } = state;
   const { waiters = [] } = queue.lanes[waiter.lane].byTenant.get(waiter.tenant) ?? {};
@@ -278,16 +278,15 @@ function eldersOf(state: GroupState, waiter: Waiter, full: ReadonlySet<Cap>): nu
     .filter(({ ticket }) => !isInSome(state, ticket, full)).length;
 }
 
-/** Finds the scopes that hold calls ahead of a waiter. Empty if they hold this waiter too. */
+/** Returns the scopes that hold calls ahead of a waiter. Empty if they hold this waiter too. */
 function fullAheadOf(state: GroupState, { ticket }: Waiter, now: InstantMs): ReadonlySet<Cap> {
   const full = fullScopes(state, now);
   return isInSome(state, ticket, full) ? NONE_FULL : full;
 }
 
 /**
- * Estimates how many waiters start before this one: those of higher lanes, those of its own tenant that stand before it, and of
- * every other tenant in its lane as many as bring that tenant level with its own. Those that are held or passed over do not
- * count.
+ * Estimates how many waiters start before this one: those of higher lanes, the older ones of its tenant, and of each
+ * other tenant in its lane as many as bring that tenant level. Held and passed-over waiters do not count.
  */
 export function turnsAhead(state: GroupState, waiter: Waiter, now: InstantMs): number {
   if (waiter.isPromoted) return 0;
@@ -318,8 +317,10 @@ export function turnsAhead(state: GroupState, waiter: Waiter, now: InstantMs): n
 }
 
 /**
- * Estimates how long a waiter will wait, in milliseconds. Null: no call has ended yet, or none for long, so nothing is known of
- * when the next one will, or it waits for calls under its own cap or in its scope, whose ends are not counted.
+ * Estimates how long a waiter will wait, in milliseconds. null in these cases:
+ *
+ * - No call has ended yet, or none for a long time.
+ * - The waiter is held by its own cap or scope, whose ends are not counted.
  */
 export function expectedWaitMs(state: GroupState, waiter: Waiter, now: InstantMs): number | null {
   if (state.lastEndAt === -Infinity || isStalled(state, now)) return null;
@@ -327,7 +328,7 @@ export function expectedWaitMs(state: GroupState, waiter: Waiter, now: InstantMs
   return estimateWaitMs(state, turnsAhead(state, waiter, now), now);
 }
 
-/** Lists the oldest of every other line, and of every other agent in its own. */
+/** Lists the oldest waiter of each other line, and of each other agent in its own line. */
 function* others(
   { queue, settings }: GroupState,
   { lane, tenant, agent }: Waiter,
@@ -354,7 +355,7 @@ function isFull(account: Account, slotsMax: number, { barred }: OrderView): bool
   return account.slots >= slotsMax || barred.has(account);
 }
 
-/** The cap under which a waiter has no room, because it wants more slots than are left there. */
+/** The cap that has too few slots left for a waiter. */
 function fullCap(
   state: GroupState,
   { ticket, tenant, agent }: Waiter,
@@ -367,8 +368,8 @@ function fullCap(
 }
 
 /**
- * Only one call that waits in another group may hold slots while a breaker is not closed or a pause is probed: such calls
- * take their permits when they are sent, perhaps all at once.
+ * While a breaker is not closed or a pause is probed, only one call that waits in another group may hold slots. Such
+ * calls take their permits when they are sent, perhaps all at once.
  */
 function wouldProbeTooMuch({ slotsWaitingElsewhere, serving }: GroupState): boolean {
   if (slotsWaitingElsewhere === 0) return false;
@@ -377,7 +378,7 @@ function wouldProbeTooMuch({ slotsWaitingElsewhere, serving }: GroupState): bool
   );
 }
 
-/** Names the cap that keeps a waiter from its slots. Null: none does. */
+/** Returns the cap that holds a waiter. null if there is none. */
 export function capOf(state: GroupState, waiter: Waiter): 'tenant' | 'agent' | 'probe' | null {
   const cap = fullCap(state, waiter);
   if (cap === undefined) return null;
@@ -385,7 +386,7 @@ export function capOf(state: GroupState, waiter: Waiter): 'tenant' | 'agent' | '
   return cap === waiter.tenant ? 'tenant' : 'agent';
 }
 
-/** Whether no cap of its own, and none of calls that wait elsewhere, keeps a waiter from its slots. */
+/** Whether no cap holds a waiter, neither its own nor the one on calls that wait elsewhere. */
 export function isUnderCap(state: GroupState, waiter: Waiter): boolean {
   return fullCap(state, waiter) === undefined;
 }

@@ -17,45 +17,48 @@ import { inPlaceOf, isSplit, memberAt, memberFor } from './members.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
 /**
- * Slots that an earlier instance may have handed out, and of which nobody has been heard yet. They count as
- * held until a holder claims them, or for one TTL.
+ * Slots that an earlier instance may have granted and whose holders have not returned yet. They count as held until a
+ * holder reclaims them, or for one TTL.
  */
 
-/** A lease as its holder tells of it, to a group that may not know it: an earlier instance has granted it. */
+/** A lease as its holder reports it to a group that may not know it, because an earlier instance granted it. */
 export interface Claim {
   readonly leaseId: LeaseId;
   readonly ticketId: TicketId;
   readonly holder: Holder;
   readonly lane: Lane;
-  /** The member that its answer named. Absent: the group named none then. */
+  /** The member in its answer. Absent if the group had no members then. */
   readonly member?: MemberId;
-  /** Slots that the call takes, on another lease too. */
+  /** Slots that the call uses, including those that it shares with its parent. */
   readonly slots: number;
-  /** The attachment of the answer that it holds it by. Null: it is not known. */
+  /** The attachment number of the answer that carries it. null if unknown. */
   readonly attachment: number | null;
-  /** No renewal was acknowledged that it sent within the last TTL: its slots have been given up. */
+  /** No renewal that it sent within the last TTL was acknowledged, so its slots may have been granted again. */
   readonly hasLapsed: boolean;
-  /** The leases that had its slot before it, as its answer named them; empty: none, or its holder does not say. */
+  /**
+   * The leases that had its slot before, from its answer. Empty if there were none, or if its holder does not report
+   * them.
+   */
   readonly heirOf: readonly LeaseId[];
   /** How long it has held the lease, in milliseconds. */
   readonly heldMs: number;
   readonly nested: ActiveLease['nested'];
-  /** The part of rates and budgets that it was granted with. */
+  /** The part of rates and budgets that was reserved at its grant. */
   readonly reserved: Reserved | null;
-  /** It is held by its id, or is from now on. Absent: by its answer. */
+  /** It is held by id now. Absent if it is held by its answer. */
   readonly isById?: boolean;
-  /** The lent slot on which its call began, and the loan that it is of. Absent: it asked for its slots. */
+  /** The prefetched slot on which its call began. Absent if it acquired its slots. */
   readonly lent?: OrphanedPrefetchedSlot;
 }
 
 export interface OrphanedPrefetchedSlot {
   readonly loan: LeaseId;
   readonly slot: LeaseId;
-  /** The report on the loan that comes with it, noted as the lease takes the place of the slot. Absent: nothing. */
+  /** A report on the prefetched slots, applied together with the claim. Absent if there is none. */
   readonly told?: KeeperReport;
 }
 
-/** Counts as many slots as earlier instances may have handed out, each where it did. */
+/** Counts the slots that earlier instances may have granted, by member. */
 export function holdOrphaned(
   state: GroupState,
   slots: ReadonlyMap<MemberId, number>,
@@ -64,7 +67,7 @@ export function holdOrphaned(
   state.unclaimed.until = after(now, LEASE_TTL_MS);
   state.unclaimed.isOver = false;
   for (const [id, count] of slots) {
-    // Of a group that names none any more there is but one.
+    // A group that no longer names members has only one.
     const [sole] = state.serving;
     const isOne = !isSplit(state) && sole !== undefined;
     const member = isOne ? sole : inPlaceOf(state, memberAt(state, id, now));
@@ -72,7 +75,6 @@ export function holdOrphaned(
   }
 }
 
-/** Counts slots of a member as unclaimed. */
 export function holdOrphanedAt(state: GroupState, member: Member, slots: number): void {
   state.unclaimed.slots += slots;
   state.slotsInUse += slots;
@@ -80,7 +82,7 @@ export function holdOrphanedAt(state: GroupState, member: Member, slots: number)
   member.slotsInUse += slots;
 }
 
-/** Whether a lease may be one of those whose slots are unclaimed. */
+/** Whether the slots of a claimed lease may be among the orphaned ones. */
 export function mayClaim({ bound, unclaimed: orphaned }: GroupState, claim: Claim): boolean {
   const { leaseId, attachment, hasLapsed, lent } = claim;
   if (hasLapsed || orphaned.slots === 0 || bound.unclaimable.has(leaseId)) return false;
@@ -88,7 +90,7 @@ export function mayClaim({ bound, unclaimed: orphaned }: GroupState, claim: Clai
   return attachment === null || (attachment >= bound.since && attachment < bound.first);
 }
 
-/** Whether an attempt, or its ticket, has ended here or in an instance before. */
+/** Whether an attempt or its ticket has ended, here or in an earlier instance. */
 export function hasEnded(
   { tombstones, bound }: GroupState,
   lease: LeaseId,
@@ -98,36 +100,35 @@ export function hasEnded(
   return bound.unclaimable.has(lease) && !bound.lapsedBefore.has(lease);
 }
 
-/** Whether a claim is of an instance that came after this one, and has replaced it. */
+/** Whether a claim comes from a newer instance, which has replaced this one. */
 export function isOfNewer({ bound, nextAttachment }: GroupState, claim: Claim): boolean {
   return bound.isStored && (claim.attachment ?? 0) >= nextAttachment;
 }
 
-/** Takes slots out of the unclaimed ones of a member, as many as there are. Returns how many. */
+/** Takes up to `slots` orphaned slots of a member, and returns how many. */
 export function takeUnclaimed(state: GroupState, member: Member, slots: number): number {
   const taken = Math.min(slots, member.unclaimed);
   holdOrphanedAt(state, member, -taken);
   return taken;
 }
 
-/** Counts the unclaimed slots where the lease of a claim would be. */
+/** Counts the orphaned slots at the member of a claim. */
 export function unclaimedFor(state: GroupState, claim: Claim, now: InstantMs): number {
   return unclaimedAt(state, memberOfClaim(state, claim, now));
 }
 
-/** Counts unclaimed slots that a lease of a member may have. */
+/** Counts orphaned slots that a lease of a member may reclaim, including those from before the group had members. */
 export function unclaimedAt(state: GroupState, member: Member): number {
   const unplaced = state.members.get(IMPLICIT);
   return member.unclaimed + (unplaced === member ? 0 : (unplaced?.unclaimed ?? 0));
 }
 
-/** Takes slots out of those that were handed out while the group named no members. Returns how many. */
+/** Takes slots that were granted before the group had members, and returns how many. */
 export function takeUnplaced(state: GroupState, slots: number): number {
   const member = state.members.get(IMPLICIT);
   return member === undefined ? 0 : takeUnclaimed(state, member, slots);
 }
 
-/** Finds the member of a claim. */
 export function memberOfClaim(
   state: GroupState,
   { member = IMPLICIT, holder }: Pick<Claim, 'member' | 'holder'>,
@@ -136,15 +137,15 @@ export function memberOfClaim(
   return memberFor(state, member, holder, now);
 }
 
-/** Frees what nobody has claimed in time. */
+/** Frees orphaned slots that no holder reclaimed within the TTL. */
 export function expireUnclaimed(state: GroupState, now: InstantMs): void {
   if (now < state.unclaimed.until) return;
   for (const member of state.members.values()) takeUnclaimed(state, member, member.unclaimed);
 }
 
 /**
- * Once nothing is unclaimed any more, nothing of earlier instances is left: whoever comes now has no slot, and
- * what was reserved for nobody who is known counts as spent.
+ * Once no slots are orphaned, nothing of earlier instances is left. Later claims get no slot, and budget reservations
+ * without a known lease count as spent.
  */
 export function settleUnclaimed(state: GroupState, now: InstantMs): void {
   const { bound, unclaimed, leases } = state;
@@ -167,7 +168,7 @@ export function settleUnclaimed(state: GroupState, now: InstantMs): void {
   chargeRest(state.controls.spend, reservedAt(state, null), now);
 }
 
-/** Adds up what is reserved of budgets by the leases of a member; null: of all. */
+/** Adds up the budget reservations of a member's leases. null means all leases. */
 function reservedAt({ leases }: GroupState, member: MemberId | null): number {
   let usd = 0;
   for (const lease of leases.values()) {

@@ -12,19 +12,19 @@ import { isSplit } from './members.ts';
 import { nextWaiter } from './order.ts';
 import { NEVER, type GroupState } from './state.ts';
 
-/** Maximum waiters behind the first in line that are looked at. */
+/** Maximum number of waiters behind the next one that are tried. */
 const LOOKED_AT_MAX = 16;
 
-/** Minimum that a call takes. Where not even that is to spare nobody need be looked at. */
+/** The least that a call uses. If even that is not spare, no waiter is tried. */
 const LEAST: CallUsage = { requests: 1, inputTokens: 1, outputTokens: 0 };
 
-/** The next in line, which lacks nothing but time, and when it has room. */
+/** The next waiter, which lacks only time, and the instant at which it has room. */
 interface First {
   readonly waiter: Waiter;
   readonly at: InstantMs;
 }
 
-/** The waiter that may go before the first in line; null: nobody yet, but perhaps from `at` on. */
+/** The waiter that may overtake. null if there is none before `at`. */
 interface Overtaker {
   readonly waiter: Waiter | null;
   readonly at: InstantMs;
@@ -33,16 +33,15 @@ interface Overtaker {
 const NO_ACTOR: Overtaker = { waiter: null, at: NEVER };
 
 /**
- * Finds somebody smaller who uses what the first in line leaves of the limits, and does not delay
- * it: with this call in, the first has room no later than without. So what is large is not starved, and
- * nothing is wasted that nobody else waits for.
+ * Finds a smaller call that uses what the next waiter leaves of the limits and does not delay it. So large calls are
+ * not starved, and no spare capacity is wasted.
  */
 export function findOvertaker(state: GroupState, first: First, now: InstantMs): Overtaker {
   const [member] = state.serving;
-  // Where the first waits for one of several members, the others are free for those behind it anyway.
+  // If the next waiter waits for one of several members, later waiters may use the other members anyway.
   if (member === undefined || isSplit(state)) return NO_ACTOR;
   const { settings, controls } = member;
-  // Permits of the breaker, probes of a pause and slots of a ramp go to the first waiter.
+  // Permits of the breaker, probes of a pause and slots of a ramp go to the next waiter.
   const isClosed = controls.breaker.phase === 'closed' && controls.pause.waitMs === 0;
   if (state.settings.isDryRun || first.at === NEVER || !isClosed) return NO_ACTOR;
   const slotsMax = slotsLearned(state);
@@ -68,7 +67,7 @@ export function findOvertaker(state: GroupState, first: First, now: InstantMs): 
   return { waiter: null, at: instant(soonest) };
 }
 
-/** Finds when a waiter has room that is not taken from the first in line; NEVER: not before that goes. */
+/** Returns when a waiter has room that the next waiter does not need. NEVER if not before the next waiter starts. */
 function roomBeside(
   state: GroupState,
   member: Member,
@@ -93,7 +92,7 @@ function roomBeside(
   return isInTime ? at : NEVER;
 }
 
-/** Whether no cap of their own keeps the first from its slots once the other has gone. */
+/** Whether the caps of the next waiter still have room for it after the other one has started. */
 function areUnderCaps(
   { settings }: GroupState,
   { tenant, agent }: Waiter,

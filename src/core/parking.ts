@@ -18,7 +18,6 @@ import { queuePlace } from './wait-reason.ts';
 
 type ParkedAcquireEvent = Extract<GroupEvent, { kind: 'acquire' }>;
 
-/** Parks the acquire call of a waiter for its slice. */
 export function park(
   state: GroupState,
   waiter: Waiter,
@@ -31,7 +30,7 @@ export function park(
   noteDue(state, waiter);
 }
 
-/** Ends slices, drops waiters whose caller has gone, rejects those at their deadline. */
+/** Ends slices, removes waiters whose caller has left, and rejects waiters at their deadline. */
 export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (now < state.waitersDueAt) return;
   state.waitersDueAt = NEVER;
@@ -42,7 +41,7 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
       leave(state, waiter, { kind: 'left' }, now, effects);
     } else {
       const isOver = waiter.sliceEndsAt !== null && now >= waiter.sliceEndsAt;
-      // Its grace begins now: where the process was held up, the slice may have been over for long.
+      // Its grace begins now. If the process was frozen, the slice may have ended long ago.
       if (isOver) unpark(state, waiter, null, now, effects);
       else noteDue(state, waiter);
     }
@@ -50,8 +49,8 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
 }
 
 /**
- * Asks the callers of queued calls for the names in their bodies once calls are held by names. The calls keep
- * their places. They get no slot until their callers have read the bodies and asked again.
+ * Asks the callers of queued calls for the names in their bodies once calls are held by names. The calls keep their
+ * places. They get no slot until their callers have read the bodies and repeated the acquire call.
  */
 export function askForNames(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (queueLength(state.queue) === 0 || !holdsByNames(state, now)) return;
@@ -63,7 +62,7 @@ export function askForNames(state: GroupState, now: InstantMs, effects: Effect[]
   }
 }
 
-/** Notes the names of a queued call that were read after it had joined. */
+/** Stores the names of a queued call that were read after it had joined. */
 export function noteNamesRead(
   state: GroupState,
   waiter: Waiter,
@@ -71,7 +70,7 @@ export function noteNamesRead(
   now: InstantMs,
 ): void {
   if (waiter.ticket.holder.isUnread !== true || holder.isUnread === true) return;
-  // Its place in the order was given by the session that was known then.
+  // Its place in the scheduling order depends on the session that was known at that time.
   const { session: _, ...named } = holder;
   const { session } = waiter.ticket.holder;
   const kept = session === undefined ? named : { ...named, session };
@@ -80,10 +79,9 @@ export function noteNamesRead(
 }
 
 /**
- * Answers the call of a waiter that is far back, so that nobody is parked for it until it asks again: at the end of
- * the slice, as if it had been parked.
+ * Defers a waiter: answers its acquire call with the time of the next poll, as if it had been parked until then.
  *
- * @returns whether it did
+ * @returns whether it was deferred
  */
 export function letGo(
   state: GroupState,
@@ -93,27 +91,27 @@ export function letGo(
   effects: Effect[],
 ): boolean {
   if (!mayAskLater || !isWaiting(state, waiter) || !isDeferred(state, waiter, now)) return false;
-  // One whose deadline is near is parked, to hear of it.
+  // A waiter whose deadline is near stays parked, so that its caller receives the rejection.
   if (waiter.deadlineAt <= after(now, sliceMs + ORPHAN_GRACE_MS)) return false;
   unpark(state, waiter, sliceMs, now, effects);
   return true;
 }
 
-/**
- * Whether a waiter's turn is known to be so far off that nobody need be parked for it. One that may pass on the slots of
- * its parent does not wait for its turn alone.
- */
+/** Whether a waiter may be deferred. A nested call may not, because it may share its parent's slots at any time. */
 function isDeferred(state: GroupState, waiter: Waiter, now: InstantMs): boolean {
   if (waiter.ticket.parents.length > 0) return false;
-  // A guess that is too high would leave slots free, in a new group and after each reset.
+  // Too high an estimate would leave slots free, in a new group and after each reset.
   if (state.holdSamples < HOLD_SAMPLES_MIN) return false;
   const likely = turnsAhead(state, waiter, now);
   const enough = isDeferredAt(state, likely, now);
-  // The place that it is told counts others as well, whom its share, its lane or a reservation may let it overtake.
+  // The estimate also counts waiters that its share, its lane or a reservation may let it overtake.
   return likely >= enough && areSurelyAhead(state, waiter, enough, now);
 }
 
-/** Finds the least number of waiters ahead that make a turn so far off, by halves; `most` + 1: as many do not. */
+/**
+ * Finds by bisection the smallest number of waiters ahead with an expected wait above `DEFERRED_MS`. `most` + 1 if
+ * there is none.
+ */
 function isDeferredAt(state: GroupState, most: number, now: InstantMs): number {
   let low = NEAR_PLACES;
   let high = most + 1;
@@ -126,8 +124,8 @@ function isDeferredAt(state: GroupState, most: number, now: InstantMs): number {
 }
 
 /**
- * Tells a newcomer with many ahead where it stands, so that after a reset it comes back behind them. Whoever comes
- * back while the group settles knows.
+ * Answers a new call with many waiters ahead once, so that it knows its position if the pool is reset. Callers that
+ * return while the group settles already know it.
  */
 export function reportPosition(
   state: GroupState,
@@ -141,7 +139,7 @@ export function reportPosition(
   unpark(state, waiter, null, now, effects);
 }
 
-/** Answers a try of a call that waits here by an earlier request. It keeps its place. */
+/** Declines a try of a call that waits here by an earlier acquire call. It keeps its place. */
 export function declineInPlace(
   state: GroupState,
   waiter: Waiter,
@@ -158,7 +156,9 @@ function isWaiting({ queue }: GroupState, waiter: Waiter): boolean {
   return queue.byTicket.get(waiter.ticket.id) === waiter;
 }
 
-/** Answers the call that is parked for a waiter, which keeps its place: it asks again after so long, or at once. */
+/**
+ * Answers the parked acquire call of a waiter, which keeps its place. Its caller polls after `askAgainMs`, or at once.
+ */
 function unpark(
   state: GroupState,
   waiter: Waiter,

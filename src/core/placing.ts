@@ -29,14 +29,14 @@ import type { Limiter, ScopeLimiter } from './limiter.ts';
 import { findScope } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 
-/** The member that a waiter goes to, once it is its turn. */
+/** The member that a waiter goes to when it is next. */
 export type Placing =
   | { readonly kind: 'now'; readonly member: Member; readonly by: PlacedBy }
-  /** It waits for room at these, which nobody behind it may take: from `at` on if nothing but time changes. */
+  /** It waits for room at these members, which later waiters may not take. `at` is when time alone gives it room. */
   | { readonly kind: 'later'; readonly members: readonly Member[]; readonly at: InstantMs }
   /**
-   * It waits for the member that it belongs to until then at most, and nobody waits for it. At `at` that changes by time
-   * alone: the member has room, or is forgotten.
+   * It waits for its affine member, at most until `until`, and blocks no other waiter. `at` is when time alone changes
+   * that, because the member has room or the affinity expires.
    */
   | {
       readonly kind: 'held_out';
@@ -44,22 +44,22 @@ export type Placing =
       readonly until: InstantMs;
       readonly at: InstantMs;
     }
-  /** None of those that it may go to is left. */
+  /** No member is left that it may use. */
   | { readonly kind: 'nowhere' };
 
-/** Slots that a member without a limit of them is taken to have beside others. */
+/** Slots assumed for a member without a concurrency limit when its load is compared. */
 const UNLIMITED_AS_SLOTS = 100;
 
-/** How long a call keeps away at most from a member that has refused it for what passes, while it waits for others. */
+/** Maximum time that a waiting call avoids a member that refused it for a temporary reason. */
 const KEPT_AWAY_MS = 30_000;
 
 const NOWHERE: Placing = { kind: 'nowhere' };
 
 /**
- * Places a waiter whose turn it is: at the member that it belongs to if that has room, or has soon; else at the first
- * tier with room, and there at the one with the largest part of its slots free.
+ * Chooses the member for the next waiter. Its affine member comes first, if that has room or will soon. Otherwise it is
+ * the member with the largest free share of slots in the lowest tier with room.
  *
- * @param taken members for which somebody before it waits
+ * @param taken members that an earlier waiter waits for
  */
 export function placeFor(
   state: GroupState,
@@ -81,29 +81,29 @@ export function placeFor(
   }
   if (!isSplit(state)) return { kind: 'now', member: first, by: 'sole' };
   const affine = affineOf(state, waiter, now);
-  // It waits for none that never takes it.
+  // A call does not wait for a member that can never serve it.
   const home = affine !== null && possible.includes(affine.member) ? affine : null;
   const own = home?.member ?? null;
   if (own !== null && free.includes(own)) return { kind: 'now', member: own, by: 'affinity' };
   const until = own === null ? now : waitsForOwnUntil(state, waiter, own, now);
   if (home !== null && until > now) {
     const roomFrom = roomAt(state, home.member, demand, now);
-    // Where it has room already, somebody before it waits there for more.
+    // If the member has room already, an earlier waiter waits there for more.
     const at = earlier(roomFrom > now ? roomFrom : NEVER, home.until);
     return { kind: 'held_out', member: home.member, until, at };
   }
   return { kind: 'now', member: leastLoaded(free), by: own === null ? 'load' : 'left' };
 }
 
-/** Whether the limits over all members have no room: whoever went before, wherever, would take it. */
+/** Whether the limits over all members have no room. A later waiter would take it at any member. */
 function isLackingOverAll(state: GroupState, demand: Demand, now: InstantMs): boolean {
   return isSplit(state) && roomOverAllAt(state, demand, now) > now;
 }
 
 /**
- * Where time alone is lacking, nobody needs the others: they would have room later.
+ * If only time is lacking, the waiter needs only the member that has room first.
  *
- * @param all the members that it bars, whichever it waits for; null: those
+ * @param all the members that it blocks in any case, or null for those that it waits for
  */
 function laterAt(
   rooms: readonly { readonly member: Member; readonly at: InstantMs }[],
@@ -115,7 +115,7 @@ function laterAt(
   return { kind: 'later', members: soonest.map(({ member }) => member), at };
 }
 
-/** Lists the members that a waiter may go to, whether they have room or not. */
+/** Lists the members that a waiter may use, whether or not they have room. */
 function membersOf(state: GroupState, waiter: Waiter, now: InstantMs): Member[] {
   const { ticket, demand } = waiter;
   if (!isSplit(state)) return [...state.serving];
@@ -129,19 +129,18 @@ function membersOf(state: GroupState, waiter: Waiter, now: InstantMs): Member[] 
   );
 }
 
-/** Whether a call is no larger than what a member ever has. A limit of 0 stops all for a while, and makes none too large. */
+/** Whether a call can ever fit at a member. A limit of 0 stops all calls for a while, and makes none too large. */
 function everFits({ settings }: Member, demand: Demand): boolean {
   return isWideEnough(settings, demand.slots) && exceededBy(settings.rates, demand) === null;
 }
 
-/** Whether a member ever has so many slots for one call. */
 export function isWideEnough({ slotsMax }: MemberSettings, slots: number): boolean {
   return slotsMax === 0 || slots <= slotsMax;
 }
 
 /**
- * Whether a waiter keeps away from a member. From one that refused it for what passes it does so until a call was served
- * there that was granted since, or for a while: else it would wait for the others though that has had room for long.
+ * Whether a waiter avoids a member. After a temporary refusal it does so until that member has served a call granted
+ * since, or for `KEPT_AWAY_MS`. Otherwise it would wait for the other members although this one has had room for long.
  */
 function isExcluded(
   { ticket: { excluded = [], excludedForNow = [] }, arrivedAt }: Waiter,
@@ -153,19 +152,18 @@ function isExcluded(
   return !mayGoAgain || !excludedForNow.includes(id);
 }
 
-/** Finds when time alone lets a waiter go to more members; NEVER: it does not. */
+/** Returns when time alone lets a waiter use more members. NEVER if it does not. */
 export function keptAwayUntil({ ticket, arrivedAt }: Waiter, now: InstantMs): InstantMs {
   const { excludedForNow = [] } = ticket;
   const until = after(arrivedAt, KEPT_AWAY_MS);
   return excludedForNow.length === 0 || now >= until ? NEVER : until;
 }
 
-/** Whether a ticket excludes a member. */
 export function mayNotGoTo(state: GroupState, { excluded = [] }: Ticket, id: MemberId): boolean {
   return isSplit(state) && excluded.includes(id);
 }
 
-/** Whether the budgets have room for a call at a member, its own and those over all. */
+/** Whether the budgets of a member and of the group have room for a call. */
 function isAffordable(state: GroupState, member: Member, demand: Demand, now: InstantMs): boolean {
   const { usd } = demandAt(demand, member.id);
   return ledgersOf(state, member).every(
@@ -173,14 +171,14 @@ function isAffordable(state: GroupState, member: Member, demand: Demand, now: In
   );
 }
 
-/** Whether a call lets others try first at a member, which has just refused it. */
+/** Whether a call lets other calls go first at a member that has just refused it. */
 function isHeldBack(state: GroupState, member: Member, { id, holder }: Ticket): boolean {
   const isHere = (limiter: Limiter): boolean =>
     letsOthersTry(limiter.controls.ceiling.evidence, id, atUpstream(state, limiter));
   return isHere(member) || findScope(member, holder, isHere) !== null;
 }
 
-/** Whether a call lets others try first wherever it may go. */
+/** Whether a call lets other calls go first at all members that it may use. */
 export function isHeldBackEverywhere(state: GroupState, ticket: Ticket): boolean {
   for (const member of notExcluded(state, ticket)) {
     if (!isHeldBack(state, member, ticket)) return false;
@@ -188,7 +186,7 @@ export function isHeldBackEverywhere(state: GroupState, ticket: Ticket): boolean
   return true;
 }
 
-/** Counts how often one and the same member has refused a call, since there was last room: the most of any. */
+/** Counts the refusals of a call by a single member since it last had room. The highest count of any member. */
 export function repeatRefusalsOf(state: GroupState, ticket: Ticket): number {
   const { repeatRefusals, serving } = state;
   if (repeatRefusals.refusalsMax === 0) return 0;
@@ -196,7 +194,10 @@ export function repeatRefusalsOf(state: GroupState, ticket: Ticket): number {
   return Math.max(...counts);
 }
 
-/** Finds the member that a waiter belongs to, and until when, where it serves and did not refuse it; null: none. */
+/**
+ * Returns the affine member of a waiter and the end of the affinity. null if there is none, or if that member is
+ * disabled or refused the call.
+ */
 function affineOf(
   state: GroupState,
   { ticket }: Waiter,
@@ -212,14 +213,17 @@ function affineOf(
   return member.settings.isEnabled ? { member, until: home.until } : null;
 }
 
-/** Finds the member that a waiter waits for though another one has room; null: it waits for none. */
+/** Returns the affine member that a waiter waits for while another member has room. null if it waits for none. */
 export function waitsFor(state: GroupState, waiter: Waiter, now: InstantMs): Member | null {
   const { heldOutUntil } = waiter;
   if (heldOutUntil === null || now >= heldOutUntil) return null;
   return affineOf(state, waiter, now)?.member ?? null;
 }
 
-/** Finds until when a waiter waits for its own member while another has room; not after `now`: it goes. */
+/**
+ * Returns how long a waiter waits for its affine member while another one has room. If that is not after `now`, it does
+ * not wait.
+ */
 function waitsForOwnUntil(
   state: GroupState,
   waiter: Waiter,
@@ -234,7 +238,7 @@ function waitsForOwnUntil(
   return earlier(until, waiter.deadlineAt);
 }
 
-/** Forecasts when a member has a slot for a waiter, behind those that wait for it already. */
+/** Forecasts when a member has a slot for a waiter, behind those that already wait for it. */
 function soonestRoomAt(
   state: GroupState,
   { demand }: Waiter,
@@ -247,7 +251,7 @@ function soonestRoomAt(
   const bySlots = after(now, (turns * state.holdMeanMs) / slotsMax);
   const block = memberBlockOf(own, now);
   if (block !== null) {
-    // Whether a member comes back whose probe is under way, nobody knows.
+    // The result of a probe in flight cannot be foreseen.
     if (own.controls.outage.probe !== null) return NEVER;
     const isFull = slotsUsedAt(state, own) + demand.slots > slotsMax;
     return isFull ? later(block.until, bySlots) : block.until;
@@ -256,7 +260,10 @@ function soonestRoomAt(
   return byTime === NEVER ? bySlots : instant(Math.max(byTime, bySlots));
 }
 
-/** Picks of members with room the best: by tier, by the part of its slots that is in use, by how long it had no grant. */
+/**
+ * Picks the best member with room: by tier, then by the share of its slots in use, then by the time since its last
+ * grant.
+ */
 function leastLoaded(members: readonly Member[]): Member {
   const tier = Math.min(...members.map(({ settings }) => settings.tier));
   const [best] = members
@@ -270,14 +277,14 @@ function compare(a: number, b: number): number {
   return a === b ? 0 : a - b;
 }
 
-/** The part of its slots that is in use, by weight. */
+/** The share of its slots in use, relative to its weight. */
 function loadOf(member: Member): number {
   const slotsMax = memberSlotsLearned(member);
   const slots = slotsMax === Infinity ? UNLIMITED_AS_SLOTS : slotsMax;
   return slots === 0 ? Infinity : member.slotsInUse / (member.settings.weight * slots);
 }
 
-/** Tells where a waiter goes, and for each other member why it does not go there. */
+/** Returns the chosen member and, for each other member, why it was not chosen. */
 export function placedAt(
   state: GroupState,
   waiter: Waiter,
@@ -296,7 +303,7 @@ export function placedAt(
   };
 }
 
-/** Finds why a waiter cannot go to a member now; null: it can. */
+/** Returns why a waiter cannot use a member now. null if it can. */
 function passedOverFor(
   state: GroupState,
   waiter: Waiter,
@@ -329,8 +336,8 @@ function betterCause(chosen: Member, other: Member): PassedOver {
 }
 
 /**
- * Picks a member for a call that is let pass whether there is room or not: of those that are in, unless all are out. Null:
- * it excludes each that serves.
+ * Picks a member for a call that passes regardless of room. Ejected members are used only if all are ejected. null if
+ * the call excludes every serving member.
  */
 export function anyMember(state: GroupState, waiter: Waiter): Member | null {
   const members = notExcluded(state, waiter.ticket);

@@ -29,8 +29,8 @@ import { noteReportedCalls } from './reported-calls.ts';
 import { wantsServed } from './upstream-signals.ts';
 
 /**
- * Lends slots to the isolate of a call that is granted: if it calls often, nobody waits, and half of the group is free.
- * They are in use from now on. Null: none.
+ * Prefetches slots to the isolate of a granted call if it calls often, no call is queued and less than half of the
+ * group is in use. They count as in use from now on. null if there are none.
  */
 export function prefetchFor(
   state: GroupState,
@@ -68,8 +68,8 @@ export function prefetchFor(
 }
 
 /**
- * Whether many more are at the upstream than it was seen to take. What is told of lent calls comes late, so the first lessons
- * are of calls that asked.
+ * Whether many more calls are at the upstream than it was ever seen to serve. Reports about prefetched slots come late,
+ * so the first lessons must come from calls that acquire their slots.
  */
 function isLearning(state: GroupState, member: Member): boolean {
   const { settings, controls } = member;
@@ -90,8 +90,8 @@ function newLoan(state: GroupState, member: Member, isolate: string, attachment:
 }
 
 /**
- * Whether calls may go without asking: none has to wait or be refused, nor the next few, what each uses need not be known at once, and
- * nothing is to be learned of what the upstream says to it.
+ * Whether calls may start without an acquire call: none is queued or about to be, no call needs an individual
+ * reservation, and no lesson depends on the upstream's answer to a single call.
  */
 function mayLend(state: GroupState, now: InstantMs): boolean {
   const { settings, controls, bound, unclaimed, queue, serving } = state;
@@ -114,7 +114,7 @@ function hasEntries(record: object): boolean {
   return Object.keys(record).length > 0;
 }
 
-/** Calls every loan back as soon as calls may not go without asking any more. */
+/** Recalls all prefetched slots as soon as calls may not start without an acquire call. */
 export function recallLoans(state: GroupState, now: InstantMs, effects: Effect[]): void {
   const { growing } = state.lending;
   if (growing.size === 0 || mayLend(state, now)) return;
@@ -125,7 +125,10 @@ export function recallLoans(state: GroupState, now: InstantMs, effects: Effect[]
   growing.clear();
 }
 
-/** Renews a loan: its isolate lives. `isNew`: by another answer, whose disposal counts from now on. */
+/**
+ * Renews the prefetched slots of a live isolate. With `isNew`, a new answer keeps them, and only its disposal counts
+ * from now on.
+ */
 export function keepPrefetch(
   state: GroupState,
   {
@@ -144,8 +147,8 @@ export function keepPrefetch(
 }
 
 /**
- * Calls a loan back whose isolate has been without some of its slots for so long that they are not on their way any
- * more: an answer got lost, or a call with its context. They lapse with the loan, once all the others have come back.
+ * Recalls the prefetched slots of an isolate that has missed some of them for too long. An answer was lost, or a call
+ * with its context. The missing slots expire once all others have been returned.
  */
 function recallIncomplete(
   { lending }: GroupState,
@@ -160,7 +163,9 @@ function recallIncomplete(
   if (lending.growing.get(loan.isolate) === loan) lending.growing.delete(loan.isolate);
 }
 
-/** Notes that the context has ended that kept a loan: somebody else keeps it soon, or its isolate is no more. */
+/**
+ * Notes that the context that kept the prefetched slots has ended. Another one keeps them soon, or the isolate is gone.
+ */
 export function leaveLoan(
   { lending }: GroupState,
   { loanId, attachment }: { readonly loanId: LeaseId; readonly attachment: number },
@@ -171,14 +176,17 @@ export function leaveLoan(
   loan.until = instant(Math.min(loan.until, after(now, PREFETCH_TTL_MS)));
 }
 
-/** Counts slots as lent, or as lent no more: at the only member, or where its slots have gone with the configuration. */
+/**
+ * Counts slots as prefetched or no longer so, at the only member. If the configuration removed that member, only the
+ * group counts them.
+ */
 function countLent(state: GroupState, slots: number): void {
   state.slotsInUse += slots;
   const lender = state.members.get(IMPLICIT);
   if (lender !== undefined) lender.slotsInUse += slots;
 }
 
-/** Notes what a keeper tells. */
+/** Applies the report of a keeper. */
 export function noteTold(
   state: GroupState,
   loan: Prefetch | undefined,
@@ -191,12 +199,12 @@ export function noteTold(
   });
   const [sole] = state.serving;
   const others = (sole === undefined ? 0 : atUpstream(state, sole)) - used;
-  // The others may have come and gone since: so many were there all the time, as far as is known.
+  // The other calls may have changed meanwhile. The lower count is what is certain to have been there all the time.
   noteReportedCalls(state, ended, peak + Math.min(others, loan.others), now);
   loan.others = others;
 }
 
-/** Takes a slot out of a loan. False: it is not lent by that. */
+/** Removes a slot from the prefetched ones. Returns false if it is not among them. */
 export function takeLent(state: GroupState, loanId: LeaseId, slot: LeaseId): boolean {
   const { lending } = state;
   const loan = lending.loans.get(loanId);
@@ -209,7 +217,7 @@ export function takeLent(state: GroupState, loanId: LeaseId, slot: LeaseId): boo
   return true;
 }
 
-/** Frees a lent slot that was given back. False: it is not lent by that. */
+/** Frees a returned prefetched slot. Returns false if it is not among them. */
 export function freeLent(
   state: GroupState,
   loanId: LeaseId,
@@ -222,7 +230,10 @@ export function freeLent(
   return true;
 }
 
-/** Ends loans that nobody has renewed. Their isolates may live, so their slots are handed on behind a write only. */
+/**
+ * Ends prefetched slots that were not renewed. Their isolate may be alive, so the slots are granted again only behind a
+ * write.
+ */
 export function expireLoans(state: GroupState, now: InstantMs): void {
   const { lending, bound } = state;
   for (const loan of lending.loans.values()) {
@@ -236,14 +247,13 @@ export function expireLoans(state: GroupState, now: InstantMs): void {
   }
 }
 
-/** Finds when the next loan lapses. */
 export function loansDueAt({ lending }: GroupState): InstantMs {
   let dueAt = Infinity;
   for (const { until } of lending.loans.values()) dueAt = Math.min(dueAt, until);
   return instant(dueAt);
 }
 
-/** Extends all loans by time in which nobody could renew. */
+/** Extends all prefetched slots by time in which no isolate could renew. */
 export function extendLoans({ lending }: GroupState, lostMs: number): void {
   for (const loan of lending.loans.values()) loan.until = after(loan.until, lostMs);
 }

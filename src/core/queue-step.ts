@@ -12,7 +12,7 @@ import { keptAwayUntil, placeFor } from './placing.ts';
 import { rejectionOfTooLarge, rejectionOfUnaffordable } from './rejections.ts';
 import { NEVER, type GroupState } from './state.ts';
 
-/** The next step with those who wait. */
+/** What to do next with the queue. */
 type QueueStep =
   | {
       readonly kind: 'grant';
@@ -20,12 +20,13 @@ type QueueStep =
       readonly member: Member;
       readonly by: PlacedBy;
     }
-  /** It is this one's turn, and it never fits. */
+  /** It is the next waiter, and it can never be granted. */
   | { readonly kind: 'hopeless'; readonly waiter: Waiter; readonly rejection: Rejection };
 
 /**
- * Finds who goes next, and where; null: nobody can now. Whoever does not fit anywhere bars the members that it would
- * wait for to all behind it. Whoever may not go to those that have room, or waits for its own, bars none.
+ * Finds the next waiter that can start, and its member. null if none can start now. A waiter without room blocks the
+ * members that it waits for. A waiter that may not use the members with room, or waits for its affine member, blocks
+ * none.
  */
 export function nextTurn(state: GroupState, now: InstantMs): QueueStep | null {
   state.roomDueAt = NEVER;
@@ -37,7 +38,7 @@ export function nextTurn(state: GroupState, now: InstantMs): QueueStep | null {
   while (queueLength(state.queue) > passedOver.size && mayHaveRoom(state, taken)) {
     const waiter = nextWaiter(state, now, passedOver);
     if (waiter === undefined) return null;
-    // The group has learned since: guesses that were made before the first call ended are far too high.
+    // The group has learned since the call arrived. Estimates from before the first call ended are far too high.
     waiter.demand = demandOf(state.controls.factors, state.guessRates, waiter.ticket);
     const rejection =
       rejectionOfTooLarge(state, waiter.ticket) ?? rejectionOfUnaffordable(state, waiter, now);
@@ -71,7 +72,7 @@ export function nextTurn(state: GroupState, now: InstantMs): QueueStep | null {
   return null;
 }
 
-/** Spares the search for who goes next where nobody can go. */
+/** Avoids the search if no waiter can start. */
 function mayHaveRoom(state: GroupState, taken: ReadonlySet<Member>): boolean {
   const { settings, slotsInUse, serving } = state;
   if (settings.paused || (isSplit(state) && slotsInUse >= settings.slotsMax)) return false;

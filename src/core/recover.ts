@@ -31,32 +31,35 @@ import {
 import { holdOrphaned, settleUnclaimed } from './orphaned.ts';
 import { slotsHeld } from './violations.ts';
 
-/** Rows that a group finds of the instances before it. */
+/** The rows that earlier instances of a group stored. */
 export interface Stored {
-  /** The last row of the bound, with what ended lately; null: nothing was ever granted, or all of it died. */
+  /**
+   * The last row of the bound, with the leases that ended lately. null if nothing was ever granted, or if the pool was
+   * unverified and left nothing.
+   */
   readonly bound: BoundRow | null;
-  /** Leases that ended by the row of the controls alone, which the next of its kind writes over. */
+  /** Leases whose end only the row of the controls records. The next such row overwrites it. */
   readonly untold: readonly LeaseId[];
   readonly controls: Controls;
-  /** Amounts that count as used besides the controls: they were set aside, and may have been used since. */
+  /** Amounts that were set aside and may have been used since. They count as used in addition to the controls. */
   readonly ahead: Amounts;
-  /** The same of each member. Absent: the group named none. */
+  /** The same for each member. Absent if the group had none. */
   readonly members?: Readonly<Record<string, KeptMember>>;
-  /** The calls by upstream. Absent: an older release did not count them. */
+  /** Calls by upstream. Absent from an older release, which did not count them. */
   readonly upstreams?: Readonly<Record<string, UpstreamCallCounts>>;
-  /** The budget that had no room for the last call. Absent or null: none, as far as was written. */
+  /** The budget that had no room for the last call. null or absent if none was stored. */
   readonly budgetStop?: BudgetStop | null;
-  /** Leases of a release that wrote a row for each. */
+  /** Leases of a release that wrote one row for each. */
   readonly leases: readonly HandedLease[];
 }
 
 /**
  * Recovers the state of a group after a reset.
  *
- * Whatever may have been handed out counts as held: slots as unclaimed until their holders come back, for one
- * TTL, of rates and budgets what was set aside. If there were slots, there may have been waiters, who come back
- * within `settleMs` and are put in their old order before anything is granted. What tenants had had is
- * forgotten. What a clock that was ahead has written is brought back to now.
+ * Everything that may have been granted counts as held. Slots are orphaned until their holders return or one TTL ends.
+ * Rates and budgets keep what was set aside. If slots were held, calls may have been queued. They return within
+ * `settleMs` and take their old places before anything is granted. What tenants had received is forgotten. Times
+ * written by a clock that was ahead are corrected to `now`.
  */
 export function recover(
   settings: GroupSettings,
@@ -68,7 +71,7 @@ export function recover(
   const { bound, untold, controls, ahead, leases } = stored;
   const mayHaveStarted = (bound?.mark ?? 0) > 0;
   const waitersUntil = waitersUntilBy(bound, settings);
-  // Whose time to wait is over has left long ago.
+  // Waiters whose deadline has passed have left.
   const waiters = bound === null || now >= waitersUntil ? 0 : bound.waiters;
   const takeBack = (kept: KeptMember, rates: RateSettings): Controls => {
     rebaseControls(kept.controls, rates, now);
@@ -100,7 +103,7 @@ export function recover(
       state.bound.unclaimable.add(id);
     }
     for (const id of bound.lapsed) {
-      // It was taken up again since.
+      // It was resumed after it expired.
       if (bound.granted.includes(id)) continue;
       state.bound.unclaimable.add(id);
       state.bound.lapsedBefore.add(id);
@@ -109,7 +112,7 @@ export function recover(
       state.bound.grantedBefore.set(id, bound.grantedAt?.[id] ?? IMPLICIT);
     }
     for (const id of bound.heirs) state.bound.heirsBefore.add(id);
-    // Or the next row of the controls would make the instance after it forget them.
+    // Otherwise the next row of the controls would make a later instance forget them.
     state.bound.ended = [...untold];
   }
   holdOrphaned(state, marksOf(bound), now);
@@ -125,7 +128,7 @@ export function recover(
   return state;
 }
 
-/** Reads how many slots each member may have handed out. */
+/** Returns how many slots each member may have granted. */
 function marksOf(bound: BoundRow | null): ReadonlyMap<MemberId, number> {
   if (bound === null || bound.mark === 0) return new Map();
   const { members } = bound;
@@ -133,39 +136,42 @@ function marksOf(bound: BoundRow | null): ReadonlyMap<MemberId, number> {
   return new Map(Object.entries(members).map(([id, { mark }]) => [memberId(id), mark]));
 }
 
-/** Finds until when the last of those may wait that a row tells of. Some may wait for longer than the group says. */
+/** Returns the latest deadline of the waiters in a row. It may exceed the group's timeout. */
 function waitersUntilBy(bound: BoundRow | null, { timeoutMs }: GroupSettings): InstantMs {
   return bound === null ? NEVER : (bound.waitersUntil ?? after(bound.at, timeoutMs));
 }
 
-/** Finds when the instances before may have used something last: who holds a lease has them write within a TTL. */
+/**
+ * Returns the last instant at which earlier instances may have used something. An instance with holders writes at least
+ * once per TTL.
+ */
 function lastUseOf(bound: BoundRow | null, now: InstantMs): InstantMs {
   return bound === null ? now : earlier(now, after(bound.at, LEASE_TTL_MS));
 }
 
-/** Counts leases that another instance has granted: they are the same holders'. */
+/** Adds leases that another instance granted and handed over. */
 export function addHanded(state: GroupState, leases: readonly HandedLease[], now: InstantMs): void {
   for (const handed of leases) {
     if (state.leases.has(handed.id) || state.tombstones.has(handed.id)) continue;
     const lease = leaseFrom(handed, state.nextAttachment++, now);
     lease.member = memberFor(state, lease.member, lease.holder, now).id;
     addLease(state, lease, now);
-    // Its holder has let go: an ask or a resumption that comes late must not take it up again.
+    // Its holder has released it, so a late acquire call or resumption must not revive it.
     if (lease.phase === 'cooling') state.tombstones.add(lease.id, now);
     if (lease.phase === 'revoking') state.revoking.add(lease.id);
   }
   endLostNesting(state, now);
 }
 
-/** Makes a lease that was handed over. Its holder may live, and gets the time to come back in. */
+/** Creates a lease that was handed over. Its holder may be alive and gets one TTL to return. */
 function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): ActiveLease {
   const { coolingUntil, ...rest } = handed;
   const grantedAt = earlier(handed.grantedAt, now);
-  // The clock that wrote it may have been ahead, and set back.
+  // The clock that wrote it may have been ahead.
   const cooled = coolingUntil === null ? null : earlier(coolingUntil, after(now, COOLDOWN_MAX_MS));
   return {
     ...rest,
-    // A release before members handed over none.
+    // Releases without members hand over none.
     member: rest.member ?? IMPLICIT,
     named: rest.member ?? IMPLICIT,
     grantedAt,

@@ -29,10 +29,10 @@ import { blockFor, scopesHolding, slotsOfScope } from './scope-holds.ts';
 import { aboutCalls, scopesOf } from './scopes.ts';
 import type { GroupState } from './state.ts';
 
-/** Maximum length of a stop after whose announcement a caller is told to come back. Longer: it is told no. */
+/** Maximum length of a stop for which the rejection contains Retry-After. */
 const LONG_BLOCK_MS = 600_000;
 
-/** Finds why a newcomer is not even looked at; null: it is. */
+/** Returns why a new call is rejected before it is queued. null if it is not. */
 export function rejectionAtDoor(state: GroupState, ticket: Ticket): Rejection | null {
   const isNew = ticket.enqueuedAt >= state.drainsFrom;
   if (!state.settings.isDraining || !isNew) return rejectionOfTooLarge(state, ticket);
@@ -40,9 +40,9 @@ export function rejectionAtDoor(state: GroupState, ticket: Ticket): Rejection | 
 }
 
 /**
- * Finds why a ticket never fits, because it wants more than there ever is of slots, requests or tokens; null:
- * it does. It would bar everybody behind it until its deadline. A bound of 0 stops all calls for a while, and
- * makes none too large.
+ * Returns why a ticket can never be granted, because it needs more slots, requests or tokens than the limits ever
+ * allow. null if it can. Such a ticket would block all later ones until its deadline. A limit of 0 stops all calls for
+ * a while, and makes none too large.
  */
 export function rejectionOfTooLarge(state: GroupState, ticket: Ticket): Rejection | null {
   const { settings, controls } = state;
@@ -60,19 +60,19 @@ export function rejectionOfTooLarge(state: GroupState, ticket: Ticket): Rejectio
   return exceeded === null ? null : { ...tooWide, exceeded };
 }
 
-/** Finds a limit that a call is larger than at the first of the members; null: some member has none. */
+/** Returns the limit of the first member that a call exceeds, if it exceeds one at every member. null otherwise. */
 function exceededEverywhere(members: readonly Member[], demand: Demand): Exceeded | null {
   const exceeded = members.map(({ settings }) => exceededBy(settings.rates, demand));
   return exceeded.includes(null) ? null : (exceeded[0] ?? null);
 }
 
-/** A rejection, and of whom: of a waiter that makes room (`evicted`), or of the newcomer itself. */
+/** A rejection of a waiter that makes room (`evicted`), or of the new call itself. */
 interface RejectionInQueue {
   readonly rejection: Rejection;
   readonly evicted: Waiter | null;
 }
 
-/** Finds why a newcomer may not stay in the queue, or another must go for it; null: it waits. */
+/** Returns why a new call may not stay in the queue, or which waiter it replaces. null if it waits. */
 export function rejectionInQueue(
   state: GroupState,
   waiter: Waiter,
@@ -100,8 +100,8 @@ export function rejectionInQueue(
   if (full !== null && giver === null) {
     return reject({ reason: 'queue_full', ...full, retryAfterMs: retry });
   }
-  // Without samples the estimate is a guess, and a pause may end at any time. When there will be a request
-  // to spare is known: unlike tokens hardly any comes back before its time.
+  // Without samples the estimate is a guess, and a pause may end at any time. When a request becomes available is
+  // certain, because requests, unlike tokens, are rarely refunded early.
   const isHopeless = requestFreeAt(state, now) > Math.max(now, waiter.deadlineAt);
   const isGuess = !isHopeless && (state.holdSamples < HOLD_SAMPLES_MIN || state.settings.paused);
   if (!isGuess && now + estimateMs > waiter.deadlineAt) {
@@ -142,7 +142,7 @@ function scopeFor(state: GroupState, waiter: Waiter, now: InstantMs): { readonly
   return scope !== undefined && (isHeld || isFull) ? { scope } : {};
 }
 
-/** Finds why the stopped group would keep a waiter beyond the end of its patience; null: it would not. */
+/** Returns the rejection of a waiter that a stop would hold beyond its deadline. null if there is no such stop. */
 export function rejectionOfStopped(
   state: GroupState,
   { ticket, deadlineAt }: Waiter,
@@ -194,7 +194,7 @@ function rejectionOfBlock(
   return { reason, retryAfterMs: retry, ...about };
 }
 
-/** Finds the limit pause that ends first. null if no serving member has one. */
+/** Returns the limit pause that ends first. null if no serving member has one. */
 function soonestLimit(
   state: GroupState,
   ticket: Ticket,
@@ -214,7 +214,10 @@ function soonestLimit(
   return soonest;
 }
 
-/** Finds which budget a call does not fit into, wherever it goes; null: into all at some member. What is in flight counts too. */
+/**
+ * Returns the budget that a call does not fit into at any member. null if some member has room in all budgets. Calls in
+ * flight count as spent.
+ */
 export function rejectionOfUnaffordable(
   state: GroupState,
   { demand, ticket }: Waiter,
@@ -242,7 +245,7 @@ function exhausted(
   return { reason: 'budget_exhausted', window: block.period, ...amounts, retryAfterMs: null };
 }
 
-/** Explains to a waiter at its deadline what it waited for in vain. */
+/** Returns the rejection of a waiter at its deadline, with what it waited for. */
 export function rejectionAtDeadline(state: GroupState, waiter: Waiter, now: InstantMs): Rejection {
   const { ticket } = waiter;
   const waitedMs = Math.max(0, Math.round(now - ticket.enqueuedAt));

@@ -7,8 +7,8 @@ import { goneSettings } from './members.ts';
 import type { GroupState } from './state.ts';
 
 /**
- * Members that are there under another id than before: the same upstream with the same key. The new one takes over what
- * runs there, what was used and what was learned. Of the old one stays where its place is, because holders know its id.
+ * Handles members with a new id but the same upstream and key. The new id takes over the running calls, the use and the
+ * lessons. The old id keeps only its place, because holders still name it.
  */
 export function renameMembers(
   state: GroupState,
@@ -19,7 +19,8 @@ export function renameMembers(
   for (const settings of members) {
     const there = state.members.get(settings.id);
     if (there !== undefined && !isUnused(state, there)) continue;
-    // The last one of several, because the others gave up their places to it. After a reset, it may be this one.
+    // The last of several matches, because the others gave up their places to it. After a reset, this member may match
+    // itself.
     const before = [...state.members.values()].findLast(
       ({ id, settings: { place } }) =>
         id !== IMPLICIT &&
@@ -39,7 +40,7 @@ function takePlace(
 ): void {
   const { id } = settings;
   state.members.delete(id);
-  // Its limits are those of before until the group serves by the new ones, which then count what is in flight.
+  // It keeps the old limits until the group serves with the new settings, which then count the calls in flight.
   const member = { ...before, id, settings: { ...before.settings, id }, scopes: new Map() };
   state.members.set(id, member);
   const gone = { ...goneSettings(before.id), place: before.settings.place };
@@ -54,7 +55,7 @@ function takePlace(
   state.isControlsDirty = true;
 }
 
-/** Whether nothing counts at a member, and it does not serve. */
+/** Whether a member has no use and does not serve. */
 function isUnused(state: GroupState, member: Member): boolean {
   const { slotsInUse, slotsNested, unclaimed: orphaned, controls } = member;
   const isIdle = slotsInUse + slotsNested + orphaned + controls.spend.reservedUsd === 0;

@@ -19,12 +19,12 @@ import { observeHold } from './estimate.ts';
 import type { GroupState } from './state.ts';
 import { bareTicket, grantedAtOnce, noteErrorStatus, noteGrantedAt } from './stats.ts';
 
-/** Maximum results that are of use at once to the breaker, to the mean hold, and as evidence. */
+/** Maximum number of results that the breaker, the mean hold and the evidence use at once. */
 const RESULTS_MAX = 20;
 
 /**
- * Notes calls that ran on lent slots and have ended well, the most beside each other made `slotsAtOnce` at the upstream: counted, charged and remembered like
- * those that asked.
+ * Counts, charges and logs successful calls on prefetched slots like calls that acquired theirs. `slotsAtOnce` is the
+ * highest number of concurrent slots at the upstream.
  */
 export function noteReportedCalls(
   state: GroupState,
@@ -35,12 +35,12 @@ export function noteReportedCalls(
   for (const reported of ended) noteSome(state, reported, now);
   if (ended.length === 0) return;
   state.talliesDirtyAt ??= now;
-  // Only a group with one member lends, and its controls are the group's.
+  // Only a group with one member prefetches, and it shares its controls.
   const { controls, settings } = state;
   const { ceiling, breaker } = controls;
   const lately = ended.flatMap(({ last }) => last).toSorted((a, b) => a.endedMs - b.endedMs);
   for (const { leaseId, beganMs } of lately.slice(0, RESULTS_MAX)) {
-    // Not now: what was refused meanwhile is not contradicted by calls that began before.
+    // Dated back, because calls that began before a refusal do not contradict it.
     const grantedAt = instant(now - beganMs);
     noteServed(breaker, { leaseId, grantedAt }, now, settings.breaker);
     noteAccepted(ceiling.evidence, { grantedAt, slotsAtGrant: slotsAtOnce }, now);
@@ -56,12 +56,12 @@ function noteSome(state: GroupState, reported: ReportedCalls, now: InstantMs): v
   noteServiceOf(accounts, tenant, lane);
   const weight = weightOf(settings, tenant.key);
   for (const each of LANES) charge(tenant.shares[each], heldMs, weight);
-  // New agents and sessions start where this one was, as after a grant.
+  // New agents and sessions start level with this one, as after a grant.
   tenant.lastAgentService = Math.max(tenant.lastAgentService, agent.service);
   charge(agent, heldMs, 1);
   resettle(state.queue, tenant);
   totals.granted += calls;
-  // Only a group that names no members lends.
+  // Only a group without members prefetches.
   noteGrantedAt(state, reported.upstream, calls, now);
   totals.ended.success = (totals.ended.success ?? 0) + calls;
   noteErrorStatus(totals, reported.status, calls);
@@ -79,7 +79,7 @@ function noteSome(state: GroupState, reported: ReportedCalls, now: InstantMs): v
   }
 }
 
-/** Has the log tell of a call as if it had asked. */
+/** Adds a call to the log like one that acquired its slot. */
 function noteOne(
   state: GroupState,
   reported: ReportedCalls,
@@ -101,7 +101,7 @@ function noteOne(
   state.decisions.over.push(decision);
 }
 
-/** Notes that a call has begun without asking, and returns the log's entry. */
+/** Logs the start of a call without an acquire call, and returns its log entry. */
 export function noteStart(
   { decisions }: GroupState,
   { id, holder, lane }: { readonly id: LeaseId; readonly holder: Holder; readonly lane: Lane },

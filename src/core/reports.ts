@@ -22,9 +22,11 @@ import type { Limiter, ScopeLimiter } from './limiter.ts';
 import type { Member } from './member.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
-/** Handles the reports of lease holders within the bounds of `parts/reports.ts`: begin, confirmation, refutation and end. */
+/**
+ * Handles reports of lease holders within the bounds of `parts/reports.ts`: start, confirmation, refutation and end.
+ */
 
-/** Undoes reports that were not confirmed in time. */
+/** Reverts reports that were not confirmed in time. */
 export function endReports(state: GroupState, now: InstantMs): void {
   for (const member of state.members.values()) {
     const { unconfirmed } = member.reports;
@@ -33,7 +35,7 @@ export function endReports(state: GroupState, now: InstantMs): void {
   }
 }
 
-/** Finds when the first report ends; Infinity: there are none. */
+/** Returns when the first report ends. Infinity if there are none. */
 export function reportsDueAt({ members }: GroupState): number {
   let dueAt = Infinity;
   for (const { reports } of members.values()) {
@@ -116,7 +118,7 @@ export function applyReportInScope(
   undoNumbers(lessons, was);
 }
 
-/** Notes the claims of a report that served calls can contradict. */
+/** Stores the claims of a report that served calls can contradict. */
 function noteClaim(
   member: Member,
   unconfirmed: Unconfirmed,
@@ -147,8 +149,8 @@ function confirmByKey(
 }
 
 /**
- * Applies a refusal that Headgate saw, by `apply`, to the state without the reports, so that their end does not undo it. Only
- * a reported pause continues. Reports of the same kind are confirmed.
+ * Applies a refusal that Headgate saw to the state without the reports, so that their end does not revert it. Only a
+ * reported pause continues. Reports of the same kind are confirmed.
  */
 export function applySeen(
   state: GroupState,
@@ -185,8 +187,8 @@ function confirmReports(state: GroupState, member: Member, unconfirmed: Unconfir
 }
 
 /**
- * Notes a served call. It refutes reports that it contradicts: it was granted within the reported wait, or beside more calls
- * than the reported concurrency limit.
+ * Handles a served call. It refutes reports that it contradicts: it was granted within the reported wait, or beside
+ * more calls than the reported concurrency limit.
  */
 export function refuteReports(
   state: GroupState,

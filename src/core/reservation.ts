@@ -13,16 +13,19 @@ import { ledgersOf, memberOf } from './members.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 import { hasWaitedFirst, noteModel, noteUsage } from './stats.ts';
 
-/** A call as its reservation is made of it. */
+/** The properties of a call that its reservation depends on. */
 interface EstimatedCall {
-  /** Null: nothing was measured of it. */
+  /** null if there is no estimate. */
   readonly estimate: CallEstimate | null;
   readonly hasWaited: boolean;
 }
 
 const NOTHING = { requests: 0, inputTokens: 0, outputTokens: 0, usd: 0 };
 
-/** Takes of rates and budgets, the member's and those over all, what a call demands besides slots. Null: there is nothing to take. */
+/**
+ * Reserves what a call needs from the rates and budgets of its member and of the group. null if there is nothing to
+ * reserve.
+ */
 export function reserveFor(
   state: GroupState,
   member: Member,
@@ -41,12 +44,12 @@ export function reserveFor(
   return reserved;
 }
 
-/** Whether calls at a member take of rates or budgets, its own or those over all. */
+/** Whether calls at a member reserve rates or budgets, its own or the group's. */
 export function isMeteredAt({ settings, members }: GroupState, member: MemberId): boolean {
   return settings.isMetered || members.get(member)?.settings.isMetered === true;
 }
 
-/** Works out what is taken for a call that demands so much. Null: nothing of it is counted. */
+/** Returns the reservation of a call with this demand. null if nothing of it is counted. */
 export function reservationOf(
   isMetered: boolean,
   { requests, inputTokens, outputTokens, usd }: Demand,
@@ -67,8 +70,7 @@ export function reservationOf(
 }
 
 /**
- * Counts what is in flight towards the limits that are set from now on: when it ends it will give back to
- * them too. But nobody owes for it.
+ * Charges calls in flight to limits that are new, because their ends will refund them too. These charges leave no debt.
  */
 export function countInFlight(
   state: GroupState,
@@ -89,8 +91,8 @@ export function countInFlight(
 }
 
 /**
- * Settles what was reserved for a lease, once. `unused`: the upstream was never called, so all of it goes
- * back. Where the upstream did not say what it counted, what was reserved counts.
+ * Settles the reservation of a lease, once. With `unused` the upstream was never called, so everything is refunded. If
+ * the upstream reported no count, the reservation counts.
  */
 export function settleLease(
   state: GroupState,
@@ -130,8 +132,8 @@ export function settleLease(
 }
 
 /**
- * Puts a call into the costs of its group, if it stands there. One that its upstream did not serve used nothing. Where nobody
- * says what it used, what was reserved counts, as in the budgets.
+ * Adds a call to the costs of its group, if it counts there. A call that its upstream did not serve used nothing.
+ * Without a count, the reservation counts, as in the budgets.
  */
 function noteBilled(
   { controls: { costs } }: GroupState,
@@ -150,7 +152,7 @@ function noteBilled(
   noteCost(costs, { key, team: reserved.team ?? null, model, ...used, isUnpriced, hasWaited }, now);
 }
 
-/** Puts a call for which nothing was reserved into the costs of its group, with the use that the provider reported. */
+/** Adds a call without a reservation to the costs of its group, with the use that the provider reported. */
 function noteReported(
   state: GroupState,
   lease: ActiveLease,
@@ -172,7 +174,7 @@ function noteReported(
   state.talliesDirtyAt ??= now;
 }
 
-/** Moves what a lease has reserved from one member to another. The limits over all members count it as before. */
+/** Moves the reservation of a lease from one member to another. The limits over all members count it as before. */
 export function moveReserved(
   state: GroupState,
   { reserved, grantedAt: takenAt }: ActiveLease,
@@ -182,7 +184,7 @@ export function moveReserved(
 ): void {
   if (reserved === null) return;
   const { demand, usd } = reserved;
-  // The controls of the group are those of its only member, where it names none, and over all where it does.
+  // `state.controls` belongs to the only member if the group names none, and otherwise applies over all members.
   if (from.controls !== state.controls) {
     keepSettled(state, from, reserved, 'unused', now);
     refundRates(from.controls.rates, from.settings.rates, { reserved: demand, takenAt }, now);
@@ -196,7 +198,7 @@ export function moveReserved(
   state.isControlsDirty = true;
 }
 
-/** Takes of what is written ahead what a call used beyond its reservation, or gives back what it did not use. */
+/** Uses more of the amounts stored ahead if a call exceeded its reservation, or returns what it did not use. */
 function keepSettled(
   state: GroupState,
   { settings, ahead }: Ledger,

@@ -29,13 +29,13 @@ import { scopeLimiterOf, type Member } from './member.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
 /**
- * Refusals hold only the calls that they are about. A member's own controls hold all of its calls. It also has
- * controls of narrower scopes: a model, a service tier, a caller's own provider key, or several of these.
+ * Refusals hold only the calls that they are about. A member's own controls hold all of its calls. It also has controls
+ * of narrower scopes: a model, a service tier, a caller's own provider key, or several of these.
  *
- * While all calls are of one scope, the lessons of that scope are stored in the member's own controls
- * (`about` names it), so a group with one model and one key has one state. The first call outside that scope moves
- * it to controls of the scope. A refusal becomes the state of a wider scope when a second credential confirms it within
- * a minute. For errors without a cause, a second model does so too.
+ * While all calls are of one scope, its lessons are stored in the member's own controls, and `about` names the scope.
+ * So a group with one model and one key has one state. The first call outside that scope moves the lessons to controls
+ * of the scope. A refusal becomes the state of a wider scope when a second credential confirms it within a minute. For
+ * errors without a cause, a second model does so too.
  */
 
 /** How long a scope is remembered without a refusal, unless its pause lasts longer. */
@@ -201,7 +201,7 @@ export function limiterOf(
     tier: isOfTier ? tier : null,
     credential,
   };
-  // A lease holder could invent the report with which a refusal of another key applies to all.
+  // A lease holder could make up a report that confirms the refusal of another key for all calls.
   if (kind !== 'served' && reportedBy === undefined) {
     scope = confirmedScope(state.seen, member.id, kind, scope, now);
   }

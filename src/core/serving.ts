@@ -13,9 +13,9 @@ import { enterScopes, leaveScopes, separateFromWaiting } from './scopes.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 import { noteEnded } from './upstream-signals.ts';
 
-/** Changes of a group's members: where calls are granted from then on, and where those count that run. */
+/** Changes of a group's members: where calls are granted from then on, and where running calls count. */
 
-/** The settings of the members of a group: as it names them, or of its only one. */
+/** Returns the settings of all members, or of the only one if the group names none. */
 function settingsOfMembers(settings: GroupSettings): readonly MemberSettings[] {
   if (settings.members.length > 0) return settings.members;
   const { slotsMax, isHard, isAdaptive, rates, budgets, isMetered } = settings;
@@ -37,13 +37,13 @@ function settingsOfMembers(settings: GroupSettings): readonly MemberSettings[] {
 }
 
 /**
- * Has the group grant at the members that its settings name. Those that they do not name any more keep what is in
- * flight there, and what was used and learned, in case they come back.
+ * Makes the members in the settings the serving ones. Other members keep their calls in flight, their use and their
+ * lessons, in case they return.
  */
 export function serveMembers(state: GroupState, now: InstantMs): void {
   state.serving = settingsOfMembers(state.settings).map((settings) => {
     const member = memberAt(state, settings.id, now);
-    // What was refused elsewhere, or with another key, says nothing of what is there now.
+    // Refusals at another upstream or with another key do not apply to the new one.
     if (isElsewhere(member.settings, settings)) {
       Object.assign(member.controls.outage, noOutage(now));
     }
@@ -52,7 +52,7 @@ export function serveMembers(state: GroupState, now: InstantMs): void {
   });
   state.guessRates = guessRatesOf(state);
   placeLeases(state, now);
-  // A member comes back with what it learned about some calls. Others may have queued meanwhile.
+  // A returning member may have lessons about some calls only. Others may have queued meanwhile.
   separateFromWaiting(state, now);
   for (const member of state.members.values()) {
     if (!state.serving.includes(member)) retire(state, member);
@@ -73,18 +73,18 @@ export function applyReactions({ serving }: GroupState, now: InstantMs): void {
   }
 }
 
-/** Whether a member is at another upstream than before, or has another key there. */
+/** Whether a member now has another upstream or another key. */
 function isElsewhere(before: MemberSettings, { place }: MemberSettings): boolean {
   return before.place !== null && place !== null && before.place !== place;
 }
 
-/** Has nothing granted at a member any more. */
+/** Stops grants at a member. */
 function retire(state: GroupState, member: Member): void {
   member.settings = { ...member.settings, slotsMax: 0, isEnabled: false };
   const [sole] = state.serving;
   const to = isSplit(state) ? inPlaceOf(state, member) : sole;
   if (to === undefined || to === member) return;
-  // Whoever claims it counts there.
+  // Its orphaned slots are reclaimed at the new member.
   to.unclaimed += member.unclaimed;
   to.slotsInUse += member.unclaimed;
   member.slotsInUse -= member.unclaimed;
@@ -94,17 +94,17 @@ function retire(state: GroupState, member: Member): void {
   }
 }
 
-/** Counts each lease where the key is now by which its call runs. */
+/** Moves each lease to the member that now has the key of its call. */
 function placeLeases(state: GroupState, now: InstantMs): void {
   for (const lease of state.leases.values()) placeLease(state, lease, now);
 }
 
-/** Counts a lease where the key is by which its call runs. Returns whether it counted elsewhere before. */
+/** Moves a lease to the member that now has the key of its call. Returns whether it moved. */
 export function placeLease(state: GroupState, lease: ActiveLease, now: InstantMs): boolean {
   const from = memberOf(state, lease);
   const to = memberFor(state, lease.named, lease.holder, now);
   if (from === to) return false;
-  // Where it does not count any more its end is not told, and a probe would be waited for in vain.
+  // Its old member will not see its end, so a probe there would never complete.
   noteEnded(state, lease, false, now);
   leaveScopes(lease);
   countAt(from, lease, -1);

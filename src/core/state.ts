@@ -23,8 +23,8 @@ import type { SeenCalls } from './parts/seen-calls.ts';
 import type { Member } from './member.ts';
 
 /**
- * A lease is `held` from its grant, `revoking` once an operator took it away and its holder has yet to
- * let go, and `cooling` after its end for as long as the slot stays down. It counts in all three.
+ * A lease is `held` from its grant, `revoking` after an operator revoked it and until its holder releases it, and
+ * `cooling` during the cooldown after its end. It counts in all three phases.
  */
 type LeasePhase = 'held' | 'revoking' | 'cooling';
 
@@ -33,184 +33,183 @@ export interface ActiveLease extends AtGrant {
   readonly ticketId: TicketId;
   holder: Holder;
   readonly lane: Lane;
-  /** The member where it counts. */
+  /** The member where the lease counts. */
   member: MemberId;
-  /** The member that its holder was told, by whose key its call runs. */
+  /** The member that its holder received with the lease, whose key the call uses. */
   named: MemberId;
-  /** 0 while it passes on the slots of another lease. */
+  /** 0 while it shares the slots of its parent lease. */
   slots: number;
-  /** The lease on whose slots it was let pass, and how many of them it takes; null: on none. */
+  /** The parent lease whose slots it shares, and how many of them. null if it has slots of its own. */
   readonly nested: { readonly in: LeaseId; readonly slots: number } | null;
-  /** The leases that had its slot before it, and passed it on unwritten, the last one first; empty: none. */
+  /** The leases that had its slot before and handed it over without a write, newest first. Empty if there are none. */
   readonly heirOf: readonly LeaseId[];
   readonly grantedAt: InstantMs;
   phase: LeasePhase;
-  /** The instant at which it ends by itself: its expiry, or the end of its cooldown. */
+  /** The instant at which it expires, or at which its cooldown ends. */
   until: InstantMs;
-  /** The answer that holds it. Only the disposal of that one frees it. */
+  /** The newest answer that carries it. Only the disposal of that answer frees it. */
   attachment: number;
-  /** It is held by its id: no answer's disposal frees it, and its holder was told when it lapses. */
+  /** Whether it is held by id: no disposal frees it, and its holder knows when it expires. */
   isById: boolean;
-  /** The upstream was not called before this: at its grant the call may have waited elsewhere. */
+  /** The upstream was not called before this instant. The call may have waited in another group after its grant. */
   callableAt: InstantMs;
   /** The scopes of its member that it counts in. */
   scopes: readonly LeaseInScope[];
-  /** The group has heard what the upstream said to it. */
+  /** Whether the group has received the upstream's answer to the call. */
   hasAnswer: boolean;
-  /** Its holder still waits in a wider group. */
+  /** Whether its holder still waits in another group. */
   waitsElsewhere: boolean;
-  /** The upstream refused its call, and its holder has yet to let go. */
+  /** Whether the upstream refused its call and its holder has not released it yet. */
   isRefused: boolean;
-  /** The upstream refused its call because it still counts one that has ended. */
+  /** Whether the upstream refused its call because it still counts a call that has ended. */
   isLagging: boolean;
-  /** An earlier instance has granted it: calls that pass on it may not be known yet. */
+  /** An earlier instance granted it, so nested calls on its slots may still be unknown here. */
   isOfEarlier: boolean;
-  /** Its end was not told by its holder, who may live. */
+  /** Whether it ended without a release. Its holder may still be alive. */
   isLost: boolean;
   /** Hold time, in milliseconds, that its tenant and agent were charged for. */
   chargedMs: number;
-  /** The part of rates and budgets that it has taken. Null: none, or it is settled. */
+  /** The part of rates and budgets that it has reserved. null if there is none, or if it is settled. */
   reserved: Reserved | null;
   /**
-   * The log's entry, which tells what becomes of the call. Null: granted by an earlier instance, or resumed, and nothing
-   * was told of it yet.
+   * Its entry in the decision log. null if an earlier instance granted it, or if it was resumed and has no report yet.
    */
   decision: Decision | null;
 }
 
-/** A lease as one instance hands it to another: without an expiry, because its holder has a TTL from then on. */
+/** A lease that one instance hands over to another. It has no expiry, because its holder gets one TTL from then on. */
 export type HandedLease = Pick<
   ActiveLease,
   'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'grantedAt' | 'phase' | 'nested' | 'reserved'
 > & {
-  /** Absent: it is of a release before members. */
+  /** Absent from releases without members. */
   readonly member?: MemberId;
-  /** Absent: it is held by its answer. */
+  /** Absent if it is held by its answer. */
   readonly isById?: boolean;
-  /** End of the cooldown of a `cooling` lease. */
   readonly coolingUntil: InstantMs | null;
 };
 
-/** All that one instance of a group hands to another, which decides from then on. */
+/** Everything that one instance of a group hands over to the instance that replaces it. */
 export interface HandedGroup {
   readonly leases: readonly HandedLease[];
-  /** Exceeds every attachment that it gave out. Absent: not known. */
+  /** Exceeds every attachment number that it issued. Absent if unknown. */
   readonly nextAttachment?: number;
   /** The used part of the limits, and the lessons about the upstream. */
   readonly controls: Controls;
-  /** The same of each member. Absent: the group names none. */
+  /** The controls of each member. Absent if the group names none. */
   readonly members?: Readonly<Record<MemberId, Controls>>;
-  /** The counts. */
   readonly totals: Totals;
-  /** The calls by upstream. Absent: from an instance that did not count them. */
+  /** Absent from an instance that did not count calls by upstream. */
   readonly upstreams?: UpstreamCalls;
-  /** Slots whose holders have not been heard of since a process before. Absent: none. */
+  /** Orphaned slots of an earlier process. Absent if there are none. */
   readonly unclaimed?: number;
 }
 
 /**
- * The whole state of one group. Owned by `step`, which changes it in place: nothing else may.
+ * The whole state of one group. Only `step` changes it, in place.
  *
  * Invariants, checked by `checkInvariants`:
- * - Slots in use are those of the leases, the lent and the unclaimed ones; the sums beside the set are kept by `leases.ts` alone, never
- *   stored, and equal to what the set adds up to.
- * - No waiter that a caller stands behind waits while there is room for the one whose turn it is.
- * - A ticket is in the queue or has a lease, never both; an ended attempt has neither.
+ *
+ * - Slots in use are those of the leases, the prefetched and the orphaned ones. Only `leases.ts` updates the sums. They
+ *   are never stored, and always equal the sum over the set.
+ * - No parked waiter waits while there is room for the next waiter in scheduling order.
+ * - A ticket is in the queue or has a lease, never both. An ended attempt has neither.
  */
 export interface GroupState {
   settings: GroupSettings;
   readonly leases: Map<LeaseId, ActiveLease>;
   slotsInUse: number;
   readonly slotsByLane: Record<Lane, number>;
-  /**
-   * Slots that an earlier instance may have handed out, and nobody has claimed; until when they count; and whether
-   * all that earlier instances left is accounted for.
-   */
+  /** Orphaned slots, the end of their TTL, and whether all leases of earlier instances are accounted for. */
   readonly unclaimed: { slots: number; until: InstantMs; isOver: boolean };
   readonly lending: PrefetchState;
-  /** Slots of leases that pass on those of another one, which `slotsInUse` does not count. */
+  /** Slots of nested leases that share their parent's slots. `slotsInUse` does not count them. */
   slotsNested: number;
-  /** Slots of leases that have ended and cool down: nobody of them is at the upstream. */
+  /** Slots of ended leases that cool down. None of their calls is at the upstream. */
   slotsCooling: number;
   /** Slots of leases whose holders still wait in another group. */
   slotsWaitingElsewhere: number;
-  /** Slots of leases whose calls the upstream refused: none of them is there any more. */
+  /** Slots of leases whose calls the upstream refused. None of these calls is at the upstream any more. */
   slotsRefused: number;
-  /** Leases that an operator took away, and whose holders have yet to let go. */
+  /** Leases that an operator revoked and whose holders have not released them yet. */
   readonly revoking: Set<LeaseId>;
-  /** Leases that were claimed after a reset, and pass on others that may be claimed yet. */
+  /** Nested leases that were reclaimed after a reset, before their parents. */
   readonly seekingParent: Set<ActiveLease>;
   /** Leases that cool down after a failure with a caller's own key, while no other key was in use. */
   readonly coolingForKey: Set<ActiveLease>;
-  /** The leases that pass on the slots of another one, by its id. */
+  /** Nested leases by the id of the parent whose slots they share. */
   readonly nestedIn: Map<LeaseId, Set<ActiveLease>>;
   readonly queue: Queue;
   readonly accounts: Accounts;
-  /** Turns that lower lanes are owed. */
+  /** Credit of the lower lanes, in turns. */
   readonly laneCredit: Record<Lane, number>;
   /** Ended attempts and cancelled tickets. */
   readonly tombstones: Tombstones;
-  /** Nothing is granted before this: callers of an older instance are still on their way back. */
+  /** Nothing is granted before this instant, because callers of an earlier instance are still returning. */
   grantsFrom: InstantMs;
-  /** While the group drains, who came before this is not new, though it has to ask as if it were. */
+  /**
+   * While the group drains, a call that arrived before this instant is not new, even if it has no place in the queue.
+   */
   drainsFrom: InstantMs;
-  /** The instant at which all who waited lost their places, by a reset or a move: who came before it may return. */
+  /**
+   * The instant at which all waiters lost their places, by a reset or a move. Calls that arrived before it may return
+   * to them.
+   */
   dispersedAt: InstantMs;
-  /** No lease ends by itself before this. */
+  /** No lease expires and no cooldown ends before this instant. */
   leasesDueAt: InstantMs;
-  /** No waiter's slice, grace or deadline ends before this. */
+  /** No waiter's slice, grace or deadline ends before this instant. */
   waitersDueAt: InstantMs;
-  /** Mean hold in milliseconds, moving with the last calls. */
+  /** Moving mean of the last holds, in milliseconds. */
   holdMeanMs: number;
-  /** Calls that went into it. */
+  /** Number of holds in `holdMeanMs`. */
   holdSamples: number;
   /** Other pools that are full. */
   readonly passedOver: FullPool;
-  /** When a call last ended; -Infinity: none has since the state began. */
+  /** When a call last ended. -Infinity if none has since the state was created. */
   lastEndAt: InstantMs;
-  /** When a call was last granted; -Infinity: none was since the state began. */
+  /** When a call was last granted. -Infinity if none was since the state was created. */
   lastGrantAt: InstantMs;
   nextSequence: number;
   nextAttachment: number;
-  /** Use of the group's own limits. Of a group that names no members it is that of its only one. */
+  /** Use of the group's own limits. A group without members shares them with its only member. */
   readonly controls: Controls;
-  /** All members with anything in use, used or learned. */
+  /** All members that are in use, or have use or lessons. */
   readonly members: Map<MemberId, Member>;
-  /** Those at which calls are granted, in the order of the settings: at least one. */
+  /** The members at which calls are granted, in the order of the settings. At least one. */
   serving: readonly Member[];
-  /** Limits of tokens that what is only guessed of a call must fit into. */
+  /** The token limits that a call with an estimated input must fit into. */
   guessRates: GuessRates;
-  /** Grants so far, by which the member is found that had none for longest. */
+  /** Number of grants so far. It identifies the member that has had no grant for the longest time. */
   turns: number;
   readonly affinity: Affinity;
   readonly repeatRefusals: RepeatRefusals;
   readonly seen: SeenCalls;
   readonly bound: Bound;
-  /** The controls have changed and are to be kept soon. */
+  /** Whether the controls have changed and must be stored soon. */
   isControlsDirty: boolean;
-  /** Since when tallies, which are counted and learned by the way, differ from their row; null: they do not. */
+  /** When the tallies, which do not need a prompt write, first differed from their row. null if they do not. */
   talliesDirtyAt: InstantMs | null;
-  /** Amounts that the kept controls count as used already. */
+  /** Amounts that the stored controls already count as used. */
   readonly ahead: Ahead;
-  /** The instant at which the next in line will have room, where only time is lacking. */
+  /** When the next waiter will have room, if it lacks only time. */
   roomDueAt: InstantMs;
-  /** The instant at which somebody behind it may have room that does not delay it. */
+  /** When a waiter behind the next one may have room without delaying it. */
   overtakingDueAt: InstantMs;
   /**
-   * The instant at which somebody has waited long enough for its member while another has room, or when that has room again or
-   * is forgotten; or for others than a member that refused it.
+   * The next instant at which a waiter that is held for a member may be placed elsewhere: it has waited long enough,
+   * the member has room again or is forgotten, or a member that refused it may serve it again.
    */
   heldOutUntil: InstantMs;
   readonly totals: Totals;
   readonly upstreams: UpstreamCalls;
-  /** From when on they are written with the controls, unless the group falls idle before. */
+  /** When `upstreams` is written with the controls, unless the group becomes idle before. */
   upstreamsDueAt: InstantMs;
-  /** The budget that had no room for a call, with nothing granted since. Null: none. */
+  /** The budget that had no room for a call, with nothing granted since. null if there is none. */
   budgetStop: BudgetStop | null;
   readonly decisions: DecisionLog;
 }
 
-/** A budget that had no room for a call. */
 export interface BudgetStop {
   readonly window: Period;
   readonly limitUsd: number;

@@ -19,10 +19,7 @@ import type { GroupEvent } from './events.ts';
 import { isSplit, memberOf } from './members.ts';
 import { NEVER, type GroupState, type ActiveLease } from './state.ts';
 
-/**
- * Counts what happens and remembers what was decided. Nothing here changes a decision, and everything is
- * bounded: some counters, and the last decisions.
- */
+/** Counters and the decision log. Nothing here changes a decision, and everything is bounded. */
 
 export function noteGrant(
   state: GroupState,
@@ -44,7 +41,7 @@ export function noteGrant(
   lease.decision = note(state, waiter, 'granted', null, now, placed);
 }
 
-/** Notes that a waiter was rejected. Its reason is counted where it is told. */
+/** Logs the rejection of a waiter. `reject` counts its reason. */
 export function noteRejection(
   state: GroupState,
   waiter: Waiter,
@@ -58,7 +55,7 @@ export function noteRejection(
   note(state, waiter, 'rejected', rejection, now);
 }
 
-/** Notes that a ticket was rejected before it stood in the queue. */
+/** Logs the rejection of a ticket that was never in the queue. */
 export function noteRejectedAtDoor(
   state: GroupState,
   { ticket, leaseId }: Pick<Waiter, 'ticket' | 'leaseId'>,
@@ -68,7 +65,7 @@ export function noteRejectedAtDoor(
   note(state, { ticket, leaseId, arrivedAt: now, arrival: null }, 'rejected', rejection, now);
 }
 
-/** Notes that a waiter went without a grant and without a rejection. */
+/** Logs that a waiter left without a grant or a rejection. */
 export function noteDeparture(
   state: GroupState,
   waiter: Waiter,
@@ -79,10 +76,10 @@ export function noteDeparture(
   note(state, waiter, decided, null, now);
 }
 
-/** How long the calls by upstream of a group that does not fall idle are not written. */
+/** How long a group that does not become idle delays writing its calls by upstream. */
 const UPSTREAMS_EVERY_MS = 60_000;
 
-/** Counts calls for an upstream, which are written with whatever is written when the group falls idle, or in a minute. */
+/** Counts calls for an upstream. The counts are written when the group becomes idle, or within a minute. */
 export function noteGrantedAt(
   state: GroupState,
   place: string,
@@ -93,12 +90,11 @@ export function noteGrantedAt(
   if (state.upstreamsDueAt === NEVER) state.upstreamsDueAt = after(now, UPSTREAMS_EVERY_MS);
 }
 
-/** Names where a call of a lease went: the member, where the group names some, else the upstream. */
+/** Returns where the call of a lease went: the member if the group names members, otherwise the upstream. */
 function placeOf(state: GroupState, { member, holder }: ActiveLease): string {
   return isSplit(state) ? member : holder.upstream;
 }
 
-/** Notes a refusal by the upstream. */
 export function noteRefusal(
   state: GroupState,
   lease: ActiveLease,
@@ -115,17 +111,15 @@ export function noteRefusal(
   noteRefusedThere(upstreams, placeOf(state, lease), kind, said, now);
 }
 
-/** Notes that the call of a lease was never sent. */
 export function noteUnused(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   noteUnusedThere(state.upstreams, placeOf(state, lease), now);
 }
 
-/** Notes the upstream's answer to a call. */
 export function noteSignal(lease: ActiveLease, { kind, retryAfterMs }: UpstreamSignal): void {
   decisionOf(lease).upstreamSignal = { kind, retryAfterMs };
 }
 
-/** Notes what the holder of a lease tells of its call at the end. */
+/** Logs what the holder of a lease reports about its call at the end. */
 export function noteAnswer(
   state: GroupState,
   lease: ActiveLease,
@@ -144,7 +138,9 @@ export function noteAnswer(
   if (cut !== undefined) totals.cut[cut] = (totals.cut[cut] ?? 0) + 1;
 }
 
-/** Finds the log's entry of a lease. One that an earlier instance granted gets one of its own, which is in no list until it ends. */
+/**
+ * Returns the log entry of a lease. A lease of an earlier instance gets a new entry, which joins a list when it ends.
+ */
 function decisionOf(lease: ActiveLease): Decision {
   lease.decision ??= ofEarlier(lease);
   return lease.decision;
@@ -158,7 +154,7 @@ function ofEarlier(lease: ActiveLease): Decision {
   return { ...decision, placed, isOfEarlier: true };
 }
 
-/** Notes the end of a lease, by its holder or at its TTL. */
+/** Logs the end of a lease, by its holder or at its TTL. */
 export function noteEnd(
   { totals, decisions }: GroupState,
   lease: ActiveLease,
@@ -175,7 +171,7 @@ export function noteEnd(
   decisions.over.push(decision);
 }
 
-/** Counts calls that the upstream answered with an error status. Any other status counts nothing. */
+/** Counts calls that the upstream answered with an error status. Other statuses are not counted. */
 export function noteErrorStatus(
   { answeredErrors }: Totals,
   status: number | null,
@@ -185,7 +181,7 @@ export function noteErrorStatus(
   if (name !== null) answeredErrors[name] = (answeredErrors[name] ?? 0) + calls;
 }
 
-/** Notes what a call was charged. */
+/** Adds the charged use of a call to the log and to the totals. */
 export function noteUsage(
   state: GroupState,
   lease: ActiveLease,
@@ -202,22 +198,21 @@ export function noteUsage(
   }
 }
 
-/** Notes the model that the answer to a call named. */
+/** Logs the model that the answer to a call named. */
 export function noteModel(lease: ActiveLease, model: string): void {
   decisionOf(lease).reportedModel = model;
 }
 
-/** Whether the call of a lease was queued first. Unknown of one that an earlier instance granted: then it counts as not. */
+/** Whether the call of a lease was queued first. false for a lease of an earlier instance, because it is unknown. */
 export function hasWaitedFirst({ decision }: ActiveLease): boolean {
   return decision !== null && decision.waitedFor !== null;
 }
 
-/** Reads the number of the attempt, which ends a lease's id. */
 export function attemptOf(leaseId: LeaseId): number {
   return Number(leaseId.slice(leaseId.lastIndexOf('.') + 1));
 }
 
-/** Makes the ticket of a call of which no ask is known. */
+/** Creates the ticket of a call without an acquire call. */
 export function bareTicket(
   of: Pick<Ticket, 'id' | 'holder' | 'lane' | 'slots'>,
   enqueuedAt: InstantMs,
@@ -235,7 +230,7 @@ export function bareTicket(
   };
 }
 
-/** Makes the log's entry of a call that was granted as soon as it came. */
+/** Creates the log entry of a call that was granted at once. */
 export function grantedAtOnce(leaseId: LeaseId, ticket: Ticket, at: InstantMs): Decision {
   return {
     ticket,
@@ -283,7 +278,7 @@ function note(
   return decision;
 }
 
-/** Counts a wait by its cause. Who is sent back, or asks anew, goes on waiting. */
+/** Adds a wait to its reason. A call that is routed again is still waiting. */
 function noteWait(totals: Totals, { waitedFor, arrivedAt, decidedAt }: Decision): void {
   if (waitedFor === null) return;
   const { waitedFor: calls, waitedForMs: ms } = totals;

@@ -97,11 +97,11 @@ import { slotsHeld } from './violations.ts';
 import { applySignal } from './upstream-signals.ts';
 
 /**
- * Advances the group by one event and tells the shell what to do about it.
+ * Advances the group by one event and returns the effects that the shell must carry out.
  *
- * Deterministic: time comes in with the event, ids are made outside, nothing else is looked at. The
- * state is changed in place. Every event first ends what is due by `now`, then does its own work, then
- * grants what can be granted, so no order of events leaves a free slot beside a waiter.
+ * It is deterministic: time comes with the event, ids are generated outside, and it reads nothing else. It changes the
+ * state in place. Every event first ends what is due by `now`, then does its own work, then grants. So no order of
+ * events leaves a free slot beside a waiter that could use it.
  */
 export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
   const effects: Effect[] = [];
@@ -122,7 +122,7 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   apply(state, event, now, effects);
   freePassed(state, now);
   settleUnclaimed(state, now);
-  // Others may be those that a call may go to, once one is switched on or off.
+  // A reconfiguration that enables or disables members changes where a call may go.
   const areOthers = event.kind === 'reconfigure' && isSplit(state);
   const stopsNow = stopsOf(state, now);
   if (areOthers || hasLonger(stopsNow, stops)) dropStopped(state, now, effects);
@@ -133,7 +133,7 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   return effects;
 }
 
-/** Has written what no answer waits for. */
+/** Requests the writes that no answer waits for. */
 function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   const { bound, isControlsDirty } = state;
   if (!bound.isStored) return;
@@ -149,12 +149,11 @@ function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (isAhead || isSoon) effects.push({ kind: 'write', isAhead });
 }
 
-/** Lists the serving members and their scopes. */
 function limitersOf({ serving }: GroupState): readonly Limiter[] {
   return serving.flatMap((member) => [member, ...member.scopes.values()]);
 }
 
-/** The serving members and their scopes, each with the end of its stop. 0 if it is not stopped. */
+/** The end of the current stop of each serving member and its scopes. 0 if it is not stopped. */
 type Stops = ReadonlyMap<Limiter, number>;
 
 function stopsOf({ serving }: GroupState, now: InstantMs): Stops {
@@ -168,7 +167,7 @@ function stopsOf({ serving }: GroupState, now: InstantMs): Stops {
   return stops;
 }
 
-/** Whether another member serves, or some calls are stopped for longer than before. */
+/** Whether a member was added or removed, or some calls are stopped for longer than before. */
 function hasLonger(stops: Stops, before: Stops): boolean {
   for (const [limiter, until] of stops) {
     const was = before.get(limiter);
@@ -188,7 +187,7 @@ function grantAndDrop(state: GroupState, before: Stops, now: InstantMs, effects:
   grantAndDrop(state, stops, now, effects);
 }
 
-/** Drops those who cannot wait as long as the group is stopped now. */
+/** Rejects waiters whose deadline comes before the end of the current stop. */
 function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (state.settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
@@ -198,8 +197,8 @@ function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void
 }
 
 /**
- * Finds when the next event must come at the latest, a `tick` if nothing else; Infinity when never. A group
- * that nobody uses asks for none: an object that waits for its timer is paid for.
+ * Returns when the next event is due at the latest, a `tick` if there is no other. Infinity means never. An idle group
+ * needs no timer, because an object is billed while its timer is set.
  */
 export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const { bound, unclaimed: orphaned } = state;
@@ -279,7 +278,7 @@ function renew(state: GroupState, event: StepEventOf<'renew'>, now: InstantMs) {
   if (event.claim?.isById === true && lease.phase === 'held') {
     holdById(state, lease, event.claim.holder);
   }
-  // A hold that outlasts its charge is charged as it goes on, or long streams would ride for free.
+  // Without this charge, long streams would count as only one mean hold in the scheduling order.
   const heldMs = now - lease.grantedAt;
   if (lease.phase === 'held' && heldMs > lease.chargedMs) chargeTo(state, lease, heldMs, now);
 }
@@ -301,7 +300,8 @@ function report(
     claimOf(state, event, now);
   if (lease === null || lease.phase === 'cooling') return;
   if (event.signal.kind !== 'served') {
-    confirmLease(state, lease, now); // It went out, whatever became of the message that says so.
+    // The call was sent, even if the message that confirms it was lost.
+    confirmLease(state, lease, now);
     markRefused(state, lease);
   }
   applySignal(state, lease, event.signal, event.isRepeat, now);
@@ -337,8 +337,8 @@ function release(
 }
 
 /**
- * Makes the lease that a holder speaks of, where its slots are among the unclaimed. Null: they are not. One that
- * has ended before may have passed them on.
+ * Returns the lease that a holder names, if its slots are among the orphaned ones. null if they are not: the lease may
+ * have ended and handed its slot over.
  */
 function claimOf(
   state: GroupState,
@@ -350,7 +350,10 @@ function claimOf(
   return claimLease(state, claim, now);
 }
 
-/** Makes the lease of a call that its holder says runs on a lent slot. Null: it does not, or has ended. */
+/**
+ * Returns the lease of a call that runs on a prefetched slot, according to its holder. null if the slot is not
+ * prefetched here or the lease has ended.
+ */
 function lentLeaseOf(
   state: GroupState,
   claim: Claim | undefined,
@@ -360,7 +363,7 @@ function lentLeaseOf(
   if (claim?.lent === undefined || hasEnded(state, claim.leaseId, claim.ticketId)) return null;
   const lease = leaseOfLent(state, claim, now);
   if (lease === null) return null;
-  // Calls that it makes may have come before anything of it was known here.
+  // Nested calls may arrive before the first message about their parent on a prefetched slot.
   for (const waiter of state.queue.nested) {
     if (!waitsForItself(state, waiter.ticket)) continue;
     leave(state, waiter, rejected({ reason: 'nested', retryAfterMs: null }), now, effects);
@@ -368,7 +371,7 @@ function lentLeaseOf(
   return lease;
 }
 
-/** Frees lent slots. Those that are not lent here are claimed and ended: an earlier instance may have lent them. */
+/** Frees prefetched slots. Slots of an earlier instance are reclaimed and ended. */
 function giveBack(
   state: GroupState,
   event: StepEventOf<'give_back'>,
@@ -409,11 +412,11 @@ function cancel(
   if (waiter !== undefined) leave(state, waiter, { kind: 'gone' }, now, effects);
   for (const lease of state.leases.values()) {
     if (lease.ticketId !== event.ticketId || lease.phase === 'cooling') continue;
-    // Its caller never heard of it.
+    // Its caller never received it.
     endLease(state, lease, 'cancelled', 'unused', now, effects);
   }
   strikeHeirs(state, event.ticketId, now);
-  // An ask that is still on its way must not bring the ticket back.
+  // An acquire call in transit must not revive the ticket.
   state.tombstones.add(event.ticketId, now);
 }
 
@@ -425,12 +428,12 @@ function resume(
 ) {
   const { leaseId, ticketId, attachment } = event.claim;
   let lease = state.leases.get(leaseId);
-  // What an operator has taken away nobody takes up again: by the answer its holder would go on for a TTL.
+  // A lease that an operator revoked is not resumed. The answer would let its holder continue for another TTL.
   if (hasEnded(state, leaseId, ticketId) || lease?.phase === 'revoking') {
     effects.push({ kind: 'gone', ticketId });
     return;
   }
-  // The clock of an earlier instance of which nothing is stored may have been ahead, and its attachments with it.
+  // The clock of an unstored earlier instance may have been ahead, and its attachment numbers with it.
   state.nextAttachment = Math.max(state.nextAttachment, (attachment ?? 0) + 1);
   const waiter = state.queue.byTicket.get(ticketId);
   if (waiter !== undefined) leave(state, waiter, { kind: 'left' }, now, effects);
@@ -444,12 +447,12 @@ function resume(
   effects.push(lease === undefined ? { kind: 'gone', ticketId } : grantOf(state, lease, now));
 }
 
-/** Makes the lease of a holder that is not known here. Null: it may not be taken up. */
+/** Returns the lease of a holder that this instance does not know. null if it may not be resumed. */
 function takeUp(state: GroupState, claim: Claim, now: InstantMs): ActiveLease | null {
-  // Its holder was told when it lapses, and does not go on beyond that: there is nothing to count above the limit.
+  // Its holder knows when the lease expires and does not continue beyond that, so it never counts above the limit.
   if (claim.isById === true) return claimOf(state, { leaseId: claim.leaseId, claim }, now);
   const lease = claimLease(state, claim, now);
-  // Where nothing was stored of an instance before, others may follow the first holder that comes from there.
+  // If an earlier instance stored nothing, other holders may follow the first one that returns.
   if (!state.bound.isStored) {
     state.grantsFrom = after(now, settleMs(queueLength(state.queue), slotsHeld(state)));
   }
@@ -472,14 +475,14 @@ function reconfigure(
 ) {
   const { settings } = event;
   if (settings.byAgent && !state.settings.byAgent) levelAgents(state.accounts);
-  // What is in flight counts towards a budget that was not there when its block was set aside.
+  // Calls in flight count towards a budget that was added after their reservation was written.
   const isReserved = state.controls.spend.reservedUsd > 0;
   if (isReserved && budgetsOf(settings) !== budgetsOf(state.settings)) state.isControlsDirty = true;
   renameMembers(state, settings.members, now);
   countInFlightAnew(state, settings, now);
   const hasEndedDryRun = state.settings.isDryRun && !settings.isDryRun;
   if (settings.isDraining && !state.settings.isDraining) {
-    // Where nobody is, nobody comes back: who brings the news to an idle group is new himself.
+    // An idle group has no calls that may return, so the first call that reports the new configuration is a new one.
     const isInUse = state.slotsInUse + state.leases.size + queueLength(state.queue) > 0;
     state.drainsFrom = isInUse ? now : instant(0);
   }
@@ -501,7 +504,7 @@ function reconfigure(
   }
 }
 
-/** Counts what is in flight towards the limits that are new, each where it is. */
+/** Charges calls in flight to limits that are new, at the group and at each member. */
 function countInFlightAnew(state: GroupState, settings: GroupSettings, now: InstantMs): void {
   const { controls, settings: before } = state;
   countInFlight(state, { controls, settings: before }, settings.rates, () => true, now);
@@ -526,7 +529,7 @@ function promote(state: GroupState, event: StepEventOf<'promote'>) {
   replace(state, waiter, event.lane ?? waiter.lane, event.toFront || waiter.isPromoted);
 }
 
-/** Forgets the lessons about the upstream. What was used of the configured limits is none, and stays. */
+/** Forgets everything learned about the upstream. Use of the configured limits is kept. */
 function relearn(state: GroupState, now: InstantMs) {
   forgetRepeatRefusals(state.repeatRefusals);
   for (const member of state.members.values()) {
@@ -550,7 +553,7 @@ function forgetLessons(controls: Controls, now: InstantMs): void {
   Object.assign(controls.outage, noOutage(now));
 }
 
-/** Corrects a budget, once for each id. A member that is unknown here has spent nothing. */
+/** Corrects a budget, once for each id. An unknown member has spent nothing. */
 function correct(state: GroupState, { correction }: StepEventOf<'correct_spend'>, now: InstantMs) {
   const known = allLedgers(state).flatMap(({ controls }) => correctionsOf(controls.spend));
   const { id, member } = correction;
@@ -560,13 +563,13 @@ function correct(state: GroupState, { correction }: StepEventOf<'correct_spend'>
   noteCorrected(state);
 }
 
-/** A budget that refused calls may have room by now. */
+/** A budget that refused calls may have room now. */
 function noteCorrected(state: GroupState) {
   state.budgetStop = null;
   state.isControlsDirty = true;
 }
 
-/** Forgets that a member is out, without a probe. One that is unknown here has no state to change. */
+/** Ends the ejection of a member without a probe. An unknown member has no state to change. */
 function bringBack(state: GroupState, event: StepEventOf<'bring_back'>, now: InstantMs) {
   const member = state.members.get(event.member);
   if (member === undefined || !isSplit(state)) return;
@@ -579,7 +582,7 @@ function move(state: GroupState, now: InstantMs, effects: Effect[]) {
   for (const waiter of state.queue.byTicket.values()) {
     leave(state, waiter, { kind: 'moved' }, now, effects);
   }
-  // Most of them come straight back; nobody younger may take their turn meanwhile.
+  // Most of them return immediately. No younger call may start before they do.
   state.grantsFrom = instant(Math.max(state.grantsFrom, after(now, MOVE_SETTLE_MS)));
   state.dispersedAt = now;
 }

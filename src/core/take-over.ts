@@ -14,9 +14,11 @@ import { restoreScopes } from './scopes.ts';
 import { holdOrphaned } from './orphaned.ts';
 import type { GroupState, HandedGroup, HandedLease, ActiveLease } from './state.ts';
 
-/** The hand-over of a pool on trial to its own object: what the trial gives, and how the object takes it over. */
+/**
+ * The hand-over of an unverified pool to its own object: what the pool hands over, and how the object takes it over.
+ */
 
-/** Makes what an instance hands over. It must decide nothing from then on. */
+/** Returns everything that an instance hands over. It must decide nothing from then on. */
 export function handedGroupOf(state: GroupState, now: InstantMs): HandedGroup {
   const {
     leases,
@@ -42,7 +44,6 @@ export function handedGroupOf(state: GroupState, now: InstantMs): HandedGroup {
   };
 }
 
-/** Makes what is handed over of a lease. */
 function handedOf(lease: ActiveLease): HandedLease {
   const { id, ticketId, holder, lane, named, slots, grantedAt, phase, reserved, nested } = lease;
   const coolingUntil = phase === 'cooling' ? lease.until : null;
@@ -51,7 +52,7 @@ function handedOf(lease: ActiveLease): HandedLease {
   return { ...of, slots, grantedAt, phase, coolingUntil, reserved, nested, ...byId };
 }
 
-/** Counts the leases that another instance has granted, which are the same holders', and what it has used of the limits. */
+/** Adds the leases that another instance granted, and its use of the limits. */
 export function takeOver(
   state: GroupState,
   { handed, isNew, isRepeat, firstAttachment }: Extract<GroupEvent, { kind: 'take_over' }>,
@@ -63,22 +64,22 @@ export function takeOver(
   addHanded(state, handed.leases, now);
   if (handed.unclaimed !== undefined && !isRepeat) {
     holdOrphaned(state, new Map([[IMPLICIT, handed.unclaimed]]), now);
-    // They are held by their ids: nothing else of a trial lives longer than its process.
+    // They are held by id. Nothing else of an unverified pool outlives its process.
     state.bound.mayOutlive = true;
   }
   for (const [id, held] of heldByMember(state)) {
     noteHandedOut(state.bound, id, held - (heldBefore.get(id) ?? 0), now);
   }
-  // Holders know their leases by attachments of the other instance, which this one never gave out.
+  // Holders know their leases by attachment numbers of the other instance, which this one never issued.
   state.bound.since = 0;
   if (isNew) takeLessons(state, handed, now);
   else if (!isRepeat) addUse(state, handed, now);
-  // Callers that waited there come here at once. Younger calls must not take their turn before that.
+  // Callers that waited there arrive here at once. No younger call may start before they do.
   state.grantsFrom = later(state.grantsFrom, after(now, MOVE_SETTLE_MS));
   state.dispersedAt = now;
 }
 
-/** Whether the group has used anything of its limits that still counts. */
+/** Whether the group has used any part of its limits that still counts. */
 export function hasUse(state: GroupState, now: InstantMs): boolean {
   const ledgers = [
     { controls: state.controls, settings: state.settings },
@@ -97,7 +98,7 @@ function heldByMember({ members }: GroupState): ReadonlyMap<MemberId, number> {
   return new Map(held);
 }
 
-/** Goes on with everything that the other instance has used and learned. */
+/** Adopts everything that the other instance has used and learned. */
 function takeLessons(state: GroupState, handed: HandedGroup, now: InstantMs): void {
   for (const [{ controls, settings }, given] of ledgersWith(state, handed, now)) {
     Object.assign(controls, given);
@@ -110,8 +111,8 @@ function takeLessons(state: GroupState, handed: HandedGroup, now: InstantMs): vo
 }
 
 /**
- * Counts what the other instance has used beside the use of this one, which is the pool of several partitions or was stored
- * by an older release. What this one has learned is worth more.
+ * Adds the other instance's use to that of this one, which serves several partitions or was stored by an older release.
+ * The lessons of this instance are kept, because they are worth more.
  */
 function addUse(state: GroupState, handed: HandedGroup, now: InstantMs): void {
   for (const [{ controls, settings }, given] of ledgersWith(state, handed, now)) {
@@ -122,7 +123,7 @@ function addUse(state: GroupState, handed: HandedGroup, now: InstantMs): void {
   state.isControlsDirty = true;
 }
 
-/** Pairs the limits of this instance, and of its members, with what the other one has used of each. */
+/** Pairs the limits of this instance and its members with the other instance's use of each. */
 function ledgersWith(
   state: GroupState,
   { controls, members = {} }: HandedGroup,

@@ -9,9 +9,12 @@ import type { AtGrant, Limiter } from './limiter.ts';
 import { memberOf } from './members.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
-/** How much longer the upstream counts a call than the group does: what is asked of `parts/lag.ts`, and told to it. */
+/** How much longer the upstream counts a call than the group does. This file connects leases with `parts/lag.ts`. */
 
-/** Notes what is at the upstream when a call may go out, and how long ago those had ended that may still count. */
+/**
+ * Stores how many calls are at the upstream when a call may be sent, and how recently others have ended that may still
+ * count there.
+ */
 export function noteCallable(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   lease.callableAt = now;
   noteAtGrant(state, memberOf(state, lease), lease, lease, now);
@@ -31,7 +34,7 @@ function noteAtGrant(
   atGrant.slotsCounted = atGrant.slotsAtGrant + ended;
 }
 
-/** Infinity where more are there than the upstream was seen to take: it needs no lag to refuse those. */
+/** Infinity if more calls are there than the upstream ever served. It may refuse those without any lag. */
 function gapOf(
   { settings, controls, recentEnds }: Limiter,
   slots: number,
@@ -43,7 +46,7 @@ function gapOf(
   return now - endOf(recentEnds, proven - slotsAtGrant + 1);
 }
 
-/** Notes that a call has ended that was at the upstream. One that it refused never counted there. */
+/** Notes that a call at the upstream has ended. A refused call never counted there. */
 export function noteEndThere(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   if (lease.isRefused || lease.waitsElsewhere) return;
   noteEnd(memberOf(state, lease).recentEnds, lease.slots, now);
@@ -51,8 +54,8 @@ export function noteEndThere(state: GroupState, lease: ActiveLease, now: Instant
 }
 
 /**
- * Takes in that a call was refused because too many were in flight. Returns whether a lag may be why: then nothing
- * is learned of how many the upstream takes, unless the longer cool-down does not cure it.
+ * Handles a refusal for too many concurrent calls. Returns whether a lag may explain it. If so, nothing is learned
+ * about the number of calls that the upstream accepts, unless a longer cooldown does not help.
  */
 export function isLag(
   state: GroupState,
@@ -77,7 +80,7 @@ export function isLag(
   return true;
 }
 
-/** Counts the slots of calls that have ended, and that the upstream still counts as far as is known. */
+/** Counts the slots of ended calls that the upstream still counts, as far as is known. */
 export function slotsLagging(limiter: Limiter, now: InstantMs): number {
   return endedWithin(limiter, limiter.controls.lag.ms, now);
 }
@@ -86,7 +89,7 @@ function endedWithin({ recentEnds }: Limiter, ms: number, now: InstantMs): numbe
   return endedSince(recentEnds, instant(now - ms));
 }
 
-/** Takes in that a call was accepted. */
+/** Learns from an accepted call. */
 export function noteTakenAfterGap(
   state: GroupState,
   limiter: Limiter,

@@ -56,22 +56,21 @@ import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
 const NOTHING: CallUsage = { requests: 0, inputTokens: 0, outputTokens: 0 };
 
 /**
- * Applies the upstream's answer to a call. Different causes, different medicine; what is
- * in flight is never touched.
+ * Applies the upstream's answer to a call. Calls in flight are never affected.
  *
- * - Too many at once: slots cool down for longer; where that does not help, or cannot be why, the ceiling comes
- *   down to what the upstream did accept.
- * - Overload: the ceiling is cut by a part, and the breaker counts a failure.
- * - Requests or tokens: a pause as long as the upstream says, and that limit counts as used up.
- * - A long window: a pause until the instant that the upstream names; without one there is none.
- * - A refused key, a quota that is used up, egress: the member is out once another one has served the call. Until then
- *   nothing follows, not even a row: the call may be to blame, which every member would refuse. So it is in a group that
- *   names none.
- * - What never fits: nothing, because other calls may fare better.
+ * - Concurrency: the cooldown becomes longer. If that does not help, or cannot be the cause, the ceiling falls to the
+ *   number that the upstream did accept.
+ * - Overload: the ceiling falls by a share, and the breaker counts a failure.
+ * - Requests or tokens: a pause as long as the upstream asks for, and that limit counts as used up.
+ * - A long window: a pause until the instant that the upstream names. Without one there is no pause.
+ * - A refused key, a used-up quota, egress: the member is ejected once another member has served the call. Until then
+ *   there is no effect and no row, because every member might refuse this call. In a group without members that never
+ *   happens.
+ * - A call that never fits: no effect, because other calls may fit.
  * - A report of a lease's holder has the same effects, for as long as `reports.ts` allows.
  *
- * `isRepeat`: the upstream said so to this call before. One call may stop a group once only, or a call
- * that is refused whatever happens would stop everybody again and again.
+ * With `isRepeat`, the upstream gave this call the same answer before. One call may stop a group only once. Otherwise a
+ * call that is always refused would stop all others again and again.
  */
 export function applySignal(
   state: GroupState,
@@ -83,7 +82,7 @@ export function applySignal(
   const member = memberOf(state, lease);
   const { settings, controls } = member;
   const { kind, reportedBy } = signal;
-  // An upstream that asks for no wait at all after a refusal does not know how long it will last.
+  // A retry time of 0 after a refusal means that the upstream does not know how long it will last.
   const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
   const before = lessonsOf(member, lease);
   state.talliesDirtyAt ??= now;
@@ -103,7 +102,7 @@ export function applySignal(
     applyServed(state, member, lease, signal, now);
     askToWait(state, member, lease, signal, now);
     for (const blame of signal.blamed ?? []) takeOutBlamed(state, lease, blame, now);
-    // Most of what is served teaches nothing that is worth a row.
+    // Most served calls teach nothing that is worth a row.
     if (lessonsOf(member, lease) !== before) state.isControlsDirty = true;
     return;
   }
@@ -160,7 +159,7 @@ interface SignaledRefusal {
   readonly lease: ActiveLease;
 }
 
-/** Learns from a refusal, as `applySignal` lists it. */
+/** Learns from a refusal, with the effects that `applySignal` lists. */
 function applyRefusal(
   state: GroupState,
   { member, limiter, lease }: SignaledRefusal,
@@ -172,7 +171,7 @@ function applyRefusal(
   const { ceiling, breaker, pause } = controls;
   const { id: leaseId, callableAt: grantedAt } = lease;
   state.isControlsDirty = true;
-  // What is unclaimed after a reset may be there: without it the upstream would seem to take next to nothing.
+  // Orphaned slots may be at the upstream. Without them it would seem to accept almost no calls.
   const othersInUse = atUpstream(state, limiter) + limiter.unclaimed;
   const call = { ticketId: lease.ticketId, grantedAt, othersInUse };
   const isReported = signal.reportedBy !== undefined;
@@ -217,7 +216,7 @@ function applyRefusal(
       }
       return pauseOnce(false);
     case 'ramp':
-      // It asks for slower growth: fewer at once, and a while to get there.
+      // The upstream asks for slower growth: fewer concurrent calls, and time to reach them.
       noteOverload(ceiling, settings, call, now);
       return pauseOnce(false);
     case 'unknown':
@@ -228,7 +227,7 @@ function applyRefusal(
   }
 }
 
-/** Takes a member out that has refused a call which another one has served now. */
+/** Ejects a member that refused a call which another member has now served. */
 function takeOutBlamed(
   state: GroupState,
   served: ActiveLease,
@@ -237,13 +236,13 @@ function takeOutBlamed(
 ): void {
   const member = state.members.get(id);
   if (member === undefined || id === served.member || !isSplit(state) || !takesOut(kind)) return;
-  // What runs on from before the group named members is at none of them.
+  // A call from before the group had members is at none of them.
   if (id === IMPLICIT) return;
   const refusedAt = instant(now - agoMs);
   if (noteBlamed(member.controls.outage, kind, refusedAt, now)) state.isControlsDirty = true;
 }
 
-/** Keeps a member out whose probe was refused. */
+/** Keeps a member ejected whose probe was refused. */
 function keepOut(
   state: GroupState,
   { controls }: Member,
@@ -280,7 +279,7 @@ function limitersOf(member: Member, lease: ActiveLease): readonly (readonly [Lim
   return [[member, lease], ...lease.scopes.map((one) => [one.limiter, one] as const)];
 }
 
-/** Names the lessons about the upstream that affect a call. */
+/** Returns a text that changes with the lessons that affect a call. */
 function lessonsOf(member: Member, lease: ActiveLease): string {
   const lessons = limitersOf(member, lease).flatMap(([{ controls, settings }]) => {
     const { pause, breaker, ceiling } = controls;
@@ -346,8 +345,8 @@ function askToWait(
 }
 
 /**
- * Notes a grant: while the breaker is not closed, it is a probe. But for one that passes though the
- * breaker allows none: a nested call, or any in a dry run.
+ * Notes a grant. While the breaker is not closed, the call is a probe, unless it passes without a permit: a nested
+ * call, or any call in a dry run.
  */
 export function noteGranted(member: Member, lease: ActiveLease, now: InstantMs): void {
   const { id } = lease;
@@ -359,15 +358,15 @@ export function noteGranted(member: Member, lease: ActiveLease, now: InstantMs):
 }
 
 /**
- * Notes that a call ended well. Most groups hear of it only now, and without it a few failures among many
- * calls would seem to be all there is. Not worth a row of its own: that is written when something fails. It may have
- * ended with a mistake of its caller, so it brings no member back that is out.
+ * Learns from a call that succeeded. Most groups learn of served calls only here. Without them, a few failures among
+ * many calls would seem to be all results. Nothing is written for it before something fails. The call may have ended
+ * with a mistake of its caller, so it never ends an ejection.
  */
 export function noteSuccess(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   const { repeatRefusals } = state;
   const member = memberOf(state, lease);
   if (lease.hasAnswer) return;
-  // Only a call that Headgate made itself is known to have ended well.
+  // For leases by id, only their holder reports the success.
   if (!lease.isById) refuteReports(state, member, lease, undefined, now);
   noteContradicted(state.seen, namesOf(lease.holder));
   const { id: leaseId, callableAt: grantedAt } = lease;
@@ -382,7 +381,7 @@ export function noteSuccess(state: GroupState, lease: ActiveLease, now: InstantM
   member.servedGrantAt = later(member.servedGrantAt, grantedAt);
 }
 
-/** Notes the end of a lease. `isLost`: its holder was not heard of any more. */
+/** Notes the end of a lease. `isLost` if its holder did not report it. */
 export function noteEnded(
   state: GroupState,
   lease: ActiveLease,
@@ -398,8 +397,8 @@ export function noteEnded(
 }
 
 /**
- * Whether a member wants to hear at the headers that a call was served: it probes its upstream, or could
- * learn that it takes more. All others spare the message.
+ * Whether a member wants a report at the headers that a call was served, because it probes its upstream or may learn a
+ * higher limit. All other calls avoid that message.
  */
 export function wantsServed(member: Member, now: InstantMs): boolean {
   const { controls, reports } = member;

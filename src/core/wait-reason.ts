@@ -14,7 +14,7 @@ import { blockFor, scopesHolding } from './scope-holds.ts';
 import { aboutCalls } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 
-/** Finds the place of a ticket, what it waits for and, if that can be known, for how long. */
+/** Returns the position of a ticket, its wait reason and, if possible, its expected wait. */
 export function queuePlace(state: GroupState, ticketId: TicketId, now: InstantMs): QueuePosition {
   const waiter = state.queue.byTicket.get(ticketId);
   if (waiter === undefined) return { position: 0, estimateMs: null, waitsFor: null, quietMs: null };
@@ -28,14 +28,14 @@ export function queuePlace(state: GroupState, ticketId: TicketId, now: InstantMs
   };
 }
 
-/** How long no call has ended, where that keeps waits from being estimated. Null: calls end, or none runs. */
+/** How long no call has ended, if that prevents an estimate of waits. null if calls end, or if none runs. */
 export function stalledMs(state: GroupState, now: InstantMs): number | null {
   if (state.slotsInUse === 0 || !isStalled(state, now)) return null;
   const forMs = quietMs(state, now);
   return Number.isFinite(forMs) ? Math.round(forMs) : null;
 }
 
-/** Tells why a waiter with `ahead` others before it waits now, and estimates how much longer it will. */
+/** Returns why a waiter with `ahead` waiters before it waits now, and how much longer it probably will. */
 export function outlookOf(
   state: GroupState,
   waiter: Waiter,
@@ -55,7 +55,7 @@ function estimateBy(
 ): number | null {
   const inTurnMs = (): number | null => foreseenWaitMs(state, ahead, now);
   switch (cause) {
-    // An operator ends the one; of the calls that must end for the others, nothing is counted.
+    // An operator ends the first of these. The ends that the others depend on are not counted.
     case 'operator_pause':
     case 'cap':
     case 'elsewhere':
@@ -81,7 +81,7 @@ function estimateBy(
   }
 }
 
-/** A wait that lasts until an instant at least. Null: no end of it is known. */
+/** Extends a wait at least until an instant. null if its end is unknown. */
 function notBefore(until: InstantMs, waitMs: number | null, now: InstantMs): number | null {
   if (waitMs === null || until === NEVER) return null;
   return Math.max(waitMs, Math.round(until - now), 0);
@@ -93,7 +93,6 @@ const CAUSE_OF_BLOCK = {
   members_out: 'members_out',
 } as const;
 
-/** Whether a member has the slots that a call takes. */
 function hasSlots(
   state: GroupState,
   members: readonly Member[],
@@ -114,7 +113,10 @@ function reasonOfScope(limiter: ScopeLimiter, now: InstantMs): WaitReason {
   return { cause: block === null ? cause : CAUSE_OF_BLOCK[block.reason], ...aboutCalls(limiter) };
 }
 
-/** Names what keeps a waiter from being granted now; of several causes the one that others cannot end. */
+/**
+ * Returns why a waiter cannot be granted now. Of several reasons it is the one that the ends of other calls cannot
+ * resolve.
+ */
 export function waitReason(state: GroupState, waiter: Waiter, now: InstantMs): WaitReason {
   if (state.settings.paused) return { cause: 'operator_pause' };
   const members = notExcluded(state, waiter.ticket);

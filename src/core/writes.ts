@@ -22,49 +22,54 @@ import { confirmedControls } from './reports.ts';
 import { NEVER, type GroupState } from './state.ts';
 import { slotsHeld } from './violations.ts';
 
-/** How long tallies are not written again while the group is in use: they are large, and no limit needs them. */
+/**
+ * Minimum time between two writes of tallies while the group is in use. They are large, and no limit depends on them.
+ */
 const TALLIES_EVERY_MS = 10_000;
 
-/** All that a group writes at once. */
+/** Everything that a group writes at once. */
 export interface GroupWrite {
   readonly bound: BoundRow;
-  /** The bound goes into the ring. */
+  /** Whether the bound goes into the ring. */
   readonly isInRing: boolean;
-  /** Null: the controls' row stays as it is. */
+  /** null if the row of the controls does not change. */
   readonly kept: StoredControls | null;
-  /** The calls by upstream, which ride on the bound of a group that falls idle, and on the controls. Null: not now. */
+  /**
+   * Calls by upstream. They are written with the bound of a group that becomes idle, and with the controls. null if
+   * they are not written now.
+   */
   readonly upstreams: UpstreamCalls | null;
 }
 
-/** The controls, and what they count as used ahead. */
+/** The controls, and the amounts that they count as used ahead. */
 export interface StoredControls {
   readonly controls: Controls;
   readonly ahead: Amounts;
-  /** Days of the costs that are over, to be written in rows of their own. */
+  /** Completed days of the costs, for rows of their own. */
   readonly closedDays: readonly DayCosts[];
-  /** The same of each member. Absent: the group names none. */
+  /** The same for each member. Absent if the group names none. */
   readonly members?: Readonly<Record<MemberId, KeptMember>>;
 }
 
-/** Takes everything that is to be written now. It must be written in the same turn. */
+/** Collects everything that is to be written now. The caller must write it in the same turn. */
 export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const { bound, settings, controls, ahead, nextAttachment, revoking, queue } = state;
   const held = slotsHeld(state);
   const marks = marksOf(state, now);
   const above = sum(marks, ({ mark, held: heldThere }) => mark - heldThere);
-  // Where the next grant is written anyhow, or is not soon, whatever is written of an empty group says so.
+  // If the next grant writes anyway, or is not expected soon, every write of an empty group records that it is empty.
   const isIdle = held === 0 && (bound.isEmptyNoted || bound.isSparse || above === 0);
   if (isIdle) Object.assign(bound, { since: nextAttachment, mayOutlive: false });
   const isKept = mustKeep(state, isIdle, now);
   const mark = isIdle ? 0 : held + above;
-  // An empty mark of each would say the same.
+  // Empty marks for each member would record the same.
   const parts = isIdle || !isSplit(state) ? NO_PARTS : marks;
-  // As long as those of before are on their way back, there are as many as there were.
+  // While waiters of an earlier instance are still returning, their number counts.
   const waiters = Math.max(queueLength(queue), now < state.grantsFrom ? bound.waiters : 0);
   const nextHolders = listNextHolders(state, now);
   const memberOfLease = (id: LeaseId): MemberId => state.leases.get(id)?.member ?? IMPLICIT;
   const row = { mark, held, next: nextAttachment, waiters, revoking, heirs: nextHolders, parts };
-  // The row of the controls carries the bound where both are written: one row instead of two.
+  // If both are written, the row of the controls carries the bound, so that one row is written instead of two.
   const isInRing = !isKept || isRingDue(bound);
   const outlive = bound.mayOutlive ? { mayOutlive: true as const } : {};
   const issued = {
@@ -92,7 +97,7 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   return { ...written, kept: { ...own, members: Object.fromEntries(ofMembers) } };
 }
 
-/** Notes that what was taken under `seq`, and all before it, is on disk. */
+/** Notes that the write `seq` and all earlier ones are on disk. */
 export function confirmWrite({ bound }: { readonly bound: Bound }, seq: number): void {
   confirm(bound, seq);
 }
@@ -105,7 +110,7 @@ function mustKeep(state: GroupState, isIdle: boolean, now: InstantMs): boolean {
 
 const NO_PARTS: ReadonlyMap<MemberId, Pick<MemberPart, 'mark' | 'held'>> = new Map();
 
-/** Computes what is held at each member, and its mark. */
+/** Returns the held slots and the mark of each member. */
 function marksOf(
   state: GroupState,
   now: InstantMs,
@@ -124,7 +129,7 @@ function sum<Item>(items: ReadonlyMap<unknown, Item>, amountOf: (item: Item) => 
 }
 
 function margin(state: GroupState, member: Member, held: number, now: InstantMs): number {
-  // Not after a reset: it would be added with each of those that follow.
+  // After a reset there is no margin. Otherwise each further reset would add one.
   if (state.unclaimed.slots > 0) return 0;
   const limit = state.settings.isDryRun ? Infinity : memberSlotsLearned(member);
   return marginOf(state.bound, held, limit, now);

@@ -4,67 +4,66 @@ import { ACCOUNTS_MAX, AGENT_FORGOTTEN_MS, AGENTS_MAX } from '../words/settings.
 import { LANES, type Holder, type Lane } from '../words/ticket.ts';
 
 /**
- * Virtual service that a tenant or agent has had, in slot-milliseconds over its weight. Start-time
- * fair queuing: whoever has had least goes next. A grant is charged with the mean hold at once, a long hold
- * as it goes on, and the end corrects both.
+ * Virtual service that a tenant or agent has received, in slot-milliseconds divided by its weight. This is start-time
+ * fair queuing: the least served goes first. A grant is charged the mean hold at once, renewals charge a longer hold,
+ * and the end corrects both.
  */
 export interface ServiceAccount {
   service: number;
-  /** Corrections do not lower the service below this: nobody gains credit from before its backlog. */
+  /** Corrections do not lower the service below this, so no account gains credit from before its backlog. */
   floor: number;
 }
 
 /** A tenant, or one agent of a tenant. */
 export interface Account {
   readonly key: string;
-  /** Waiters of this account. */
   waiting: number;
-  /** Slots that it holds, cooling ones included. */
+  /** Slots that it holds, including cooling ones. */
   slots: number;
-  /** When it last had a waiter or a slot that it has no more; -Infinity: never. */
+  /** When a waiter or slot of it last ended. -Infinity if it never had one. */
   activeAt: InstantMs;
 }
 
 export interface AgentAccount extends Account, ServiceAccount {
-  /** The begin of the run, as far as the group knows. */
+  /** The start of the run, as far as the group knows. */
   startedAt: InstantMs;
   lastSeenAt: InstantMs;
 }
 
 export interface TenantAccount extends Account {
   /**
-   * One for each lane. A charge counts in all of them; but those who wait in one lane may have had far more
-   * than those in another, and to start level with the former must not put anybody behind the latter.
+   * One account for each lane. A charge counts in all of them. Lanes need separate levels, because the waiters of one
+   * lane may have received far more than those of another. A tenant that starts level with the former must not come
+   * behind the latter.
    */
   readonly shares: Readonly<Record<Lane, ServiceAccount>>;
   readonly agents: Map<string, AgentAccount>;
-  /** Those of its agents that wait: there may be thousands that do not. */
+  /** Its agents with waiters. Thousands of others may have none. */
   readonly waitingAgents: Set<AgentAccount>;
-  /** Service of its agent that was granted last, before the charge: where new agents start. */
+  /** Service of its last granted agent before the charge. New agents start there. */
   lastAgentService: number;
 }
 
-/** All accounts of a group. */
 export interface Accounts {
   readonly tenants: Map<string, TenantAccount>;
-  /** Agents of all tenants. */
+  /** Number of agents over all tenants. */
   agentCount: number;
-  /** Service at which a newcomer starts where nobody waits, by the count of each lane. */
+  /** Service at which a new tenant starts if no call is queued, per lane. */
   readonly lastService: Record<Lane, number>;
 }
 
-/** Key of the account of calls that belong to no agent. */
+/** Key of the account for calls without an agent. */
 export const NO_AGENT = '';
 
-/** Begins the keys of accounts of sessions. No header value contains it. */
+/** Prefix of the keys of session accounts. No header value contains it. */
 const SESSION_PREFIX = '\0';
 
-/** The key of the account that a call is charged to within its tenant. */
+/** Returns the key of the account that a call is charged to within its tenant. */
 export function agentKeyOf({ agent, session }: Pick<Holder, 'agent' | 'session'>): string {
   return agent ?? (session === undefined ? NO_AGENT : `${SESSION_PREFIX}${session}`);
 }
 
-/** Whether an account is that of an agent that its caller named. Bounds for agents apply to no other. */
+/** Whether the caller named the agent of this account. Caps for agents apply to no other account. */
 export function isNamedAgent({ key }: Account): boolean {
   return key !== NO_AGENT && !key.startsWith(SESSION_PREFIX);
 }
@@ -74,7 +73,7 @@ export function emptyAccounts(): Accounts {
   return { tenants: new Map(), agentCount: 0, lastService };
 }
 
-/** Before all calls. */
+/** Earlier than all calls. */
 const NEVER = instant(-Infinity);
 
 function newAccount(key: string): Account {
@@ -98,9 +97,9 @@ export function tenantAccount(accounts: Accounts, key: string): TenantAccount {
 }
 
 /**
- * The account of an agent run, which has a call now. A run that is known by its id only began when the
- * group first saw it, and anew, with nothing on its account, after a while without a call: sessions live for
- * days, turns do not, and between two calls of a turn a tool may run for minutes.
+ * Returns the account of an agent run that has a call now. A run known only by its id starts when the group first sees
+ * it. It starts again with an empty account after a period without calls. Sessions live for days and turns do not, but
+ * a tool may run for minutes between two calls of a turn.
  */
 export function agentAccount(
   accounts: Accounts,
@@ -125,17 +124,16 @@ export function agentAccount(
 }
 
 /**
- * Catches up with those who wait beside it, when its backlog begins: nobody brings credit along from being
- * idle.
+ * Levels an account with the other waiters when its backlog begins, so that it brings no credit from idle time.
  *
- * @param level the least service of those who wait; if nobody does, that of the last one granted
+ * @param level the least service of the waiters. Without waiters, the service of the last grant
  */
 export function catchUp(share: ServiceAccount, level: number): void {
   share.service = Math.max(share.service, level);
   share.floor = level;
 }
 
-/** Maximum distance in service between held lines: a minute of one slot. */
+/** Maximum distance in service between held lines: one slot-minute. */
 const HELD_LEAD_MAX = 60_000;
 
 /**
@@ -156,8 +154,8 @@ export function catchUpHeld(held: readonly ServiceAccount[], level: number): boo
 }
 
 /**
- * Notes a grant, before its charge. What a tenant has had by the count of a lane where it does not wait may
- * lie far behind those who were served there: that must not take the next newcomers back.
+ * Stores the level for new tenants at a grant, before its charge. In lanes where the tenant does not wait, its service
+ * may be far below the level there, and must not lower it.
  */
 export function noteServiceOf(
   { lastService }: Accounts,
@@ -170,14 +168,14 @@ export function noteServiceOf(
   }
 }
 
-/** The least service of the tenant's agents that wait; Infinity: none does. */
+/** The least service of the tenant's agents with waiters. Infinity if there are none. */
 export function leastAgentService({ waitingAgents }: TenantAccount): number {
   let least = Infinity;
   for (const { service } of waitingAgents) least = Math.min(least, service);
   return least;
 }
 
-/** Puts all agents level. What they have had means nothing while the oldest goes first. */
+/** Levels all agents. While the oldest goes first, their service has no meaning. */
 export function levelAgents({ tenants }: Accounts): void {
   for (const tenant of tenants.values()) {
     tenant.lastAgentService = 0;
@@ -185,12 +183,12 @@ export function levelAgents({ tenants }: Accounts): void {
   }
 }
 
-/** Adds slot time to what somebody has had; negative to give back. */
+/** Adds slot time to an account. A negative amount is a refund. */
 export function charge(share: ServiceAccount, slotMs: number, weight: number): void {
   share.service = Math.max(share.floor, share.service + slotMs / weight);
 }
 
-/** A tenant's weight: 1 unless the group says otherwise. */
+/** The tenant's weight, 1 by default. */
 export function weightOf({ weights }: GroupSettings, tenant: string): number {
   return (Object.hasOwn(weights, tenant) ? weights[tenant] : undefined) ?? 1;
 }
@@ -204,8 +202,8 @@ function isOver(agent: AgentAccount, now: InstantMs): boolean {
 }
 
 /**
- * Keeps the number of tenants bounded. Those go that would come back no better than they left; only if
- * there is none, one that owes something.
+ * Bounds the number of tenants. It removes idle tenants that would return level anyway, or one idle tenant with debt if
+ * there is no other.
  */
 function forgetTenants(accounts: Accounts, newest: TenantAccount): void {
   const { tenants, lastService } = accounts;
@@ -227,8 +225,8 @@ function forgetTenants(accounts: Accounts, newest: TenantAccount): void {
 }
 
 /**
- * Forgets agents whose run is over: each that comes looks at the two that were looked at longest ago.
- * Where there are too many all the same, one without a call goes, of the same tenant if possible.
+ * Removes agents whose run has ended. Each new agent checks the two that were checked least recently. If there are
+ * still too many, one idle agent is removed, if possible of the same tenant.
  */
 function forgetAgents(
   accounts: Accounts,

@@ -5,23 +5,22 @@ import type { Holder } from '../words/ticket.ts';
 import { BoundedMap } from './bounded-map.ts';
 
 /**
- * The members that agents or callers belong to, because their prompts are cached there. Kept in memory only: after a
- * reset it is learned again from the leases that are claimed.
+ * The members to which agents or callers have an affinity, because their prompts are cached there. It is kept in memory
+ * only. After a reset it is learned again from reclaimed leases.
  */
 export type Affinity = BoundedMap<string, { readonly member: MemberId; readonly until: InstantMs }>;
 
-/** Makes the affinity of a group of which nobody is known. */
 export function noAffinity(): Affinity {
   return new BoundedMap(AFFINITIES_MAX);
 }
 
-/** Names what its calls have in common that stay at one member; null: nothing. */
+/** Returns the key that calls with one affinity share. null if the call has no affinity. */
 function keyOf({ by }: AffinitySettings, { tenant, agent, caller }: Holder): string | null {
   if (by === 'agent') return agent === null ? null : JSON.stringify([tenant, agent]);
   return by === 'caller' ? caller : null;
 }
 
-/** Finds the member that a call belongs to, and until when that is remembered; null: to none. */
+/** Returns the member to which a call has an affinity, and when that expires. null if there is none. */
 export function homeOf(
   affinity: Affinity,
   settings: AffinitySettings,
@@ -36,8 +35,8 @@ export function homeOf(
 /**
  * Notes where a call runs.
  *
- * @param mayStay the member is one of the first tier that takes it: those of a later one are used while the others are
- *   full, so who belongs there does so for as long as it said at first
+ * @param mayStay whether the member is of the first tier with an enabled member. An affinity to a later tier is not
+ * renewed, so that calls return once the first tier has room
  */
 export function noteRun(
   affinity: Affinity,

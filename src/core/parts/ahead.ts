@@ -3,11 +3,11 @@ import type { CallUsage } from '../words/usage.ts';
 import { limitsOf, type RateLimit } from './rate-limits.ts';
 
 /**
- * Amounts that the row of the controls counts as used ahead of their use: a block of each rate and budget.
- * Grants eat it and write nothing. A reset loses the rest of it.
+ * Amounts that the row of the controls counts as used in advance: one block of each rate and budget. Grants use up the
+ * block and write nothing. A reset loses what is left of it.
  */
 
-/** Amounts of limits, by their names; `usd`: of the budgets. */
+/** Amounts by limit. `usd` is the amount of the budgets. */
 export type Amounts = Partial<Record<LimitName | 'usd', number>>;
 
 interface AheadLimits {
@@ -16,29 +16,30 @@ interface AheadLimits {
 }
 
 export interface Ahead {
-  /** The blocks of the last row. */
+  /** The blocks in the last row. */
   sizes: Amounts;
-  /** The rest of them. Below 0: more was used than is written. */
+  /** What is left of them. A negative amount was used without being stored. */
   left: Amounts;
-  /** Amounts given back since that row. */
+  /** Amounts refunded since that row. */
   returned: Amounts;
-  /** The largest amount that a call took since, or gave back. */
+  /** The largest amount that one call has used or refunded since. */
   largest: Amounts;
-  /** More was used of something than is written: no grant is answered before that is mended. */
+  /** Whether more of a limit was used than is stored. No grant is answered before a write has corrected that. */
   isOverdrawn: boolean;
 }
 
-/** Blocks: a second of a rate per minute, a hundredth of a limit per day, a four-hundredth of a budget. */
+/**
+ * Block sizes: one second of a rate per minute, one hundredth of a limit per day, and one four-hundredth of a budget.
+ */
 const MINUTE_PART = 1 / 60;
 const DAY_PART = 1 / 100;
 const BUDGET_PART = 1 / 400;
 
-/** Nothing is written ahead. */
 export function nothingAhead(): Ahead {
   return { sizes: {}, left: {}, returned: {}, largest: {}, isOverdrawn: false };
 }
 
-/** Lists what a use takes of each limit that is kept in blocks. */
+/** Returns the amounts of a use for all limits that have blocks. */
 export function amountsOf({ rates, budgets }: AheadLimits, usage: CallUsage, usd: number): Amounts {
   const amounts: Amounts = {};
   for (const { name, amountOf } of blockedLimits(rates)) amounts[name] = amountOf(usage);
@@ -46,7 +47,7 @@ export function amountsOf({ rates, budgets }: AheadLimits, usage: CallUsage, usd
   return amounts;
 }
 
-/** Takes `amounts` of what is left of the blocks. */
+/** Uses `amounts` of the blocks. */
 export function useAhead(ahead: Ahead, amounts: Amounts): void {
   for (const [name, amount] of entriesOf(amounts)) {
     if (amount <= 0) continue;
@@ -58,9 +59,8 @@ export function useAhead(ahead: Ahead, amounts: Amounts): void {
 }
 
 /**
- * Notes that `amounts` were given back. Grants may not have them before they are written: an instance that comes
- * after this one may hear once more that they were given back. Returns whether there is so much of it that it had
- * better be written.
+ * Notes a refund. Grants may not use it before it is written, because a later instance may receive the same refund
+ * again. Returns whether the refunds are large enough for a write.
  */
 export function returnAhead(ahead: Ahead, amounts: Amounts): boolean {
   let isMuch = false;
@@ -76,10 +76,11 @@ export function returnAhead(ahead: Ahead, amounts: Amounts): boolean {
 }
 
 /**
- * Sets the blocks aside that the next row counts as used: each for one call at least, as large as they were
- * lately. `isIdle`: none.
+ * Sets the blocks aside that the next row counts as used. Each covers at least one call as large as recent ones. With
+ * `isIdle` there are none.
  *
- * @param room what is left of the limits: of one of a day nobody can use more for hours, so no more is set aside
+ * @param room what is left of the limits. A block of a limit per day never exceeds it, because nothing more can be used
+ * for hours
  */
 export function setAhead(
   ahead: Ahead,
@@ -104,7 +105,7 @@ function noteLargest({ largest }: Ahead, name: LimitName | 'usd', amount: number
   largest[name] = Math.max(largest[name] ?? 0, amount);
 }
 
-/** Starts per second have no block: what a reset forgets of them comes back in no time. */
+/** Starts per second have no block, because what a reset loses of them refills within a moment. */
 function blockedLimits(rates: RateSettings): RateLimit[] {
   return limitsOf(rates).filter(({ name }) => name !== 'startsPerS');
 }

@@ -9,195 +9,211 @@ import {
 import { LEASE_TTL_MS } from '../words/settings.ts';
 
 /**
- * The bound of what a group has handed out, on disk. Everything at or below the mark counts as handed out
- * after a reset, until its holder says otherwise or its time is over. So a grant below it writes nothing.
+ * The bound of what a group has granted, on disk. After a reset, everything up to the mark counts as granted, until its
+ * holder returns or its time ends. So a grant below the mark writes nothing.
  */
 
-/** A row of the bound. The one with the highest `seq` says the mark. */
+/** A row of the bound. The row with the highest `seq` is in force. */
 export interface BoundRow {
   readonly seq: number;
-  /** The instant at which it was issued. */
+  /** When it was issued. */
   readonly at: InstantMs;
   /** Slots that may be held from now on. */
   readonly mark: number;
   /** Slots that were held when it was issued. */
   readonly held: number;
-  /** Leases with a smaller attachment have no slot any more. */
+  /** Leases with a smaller attachment number have ended. */
   readonly since: number;
-  /** The next attachment. Those that follow it unwritten are fewer than `ATTACHMENTS_UNWRITTEN_MAX`. */
+  /** The next attachment number. An instance issues fewer than `ATTACHMENTS_UNWRITTEN_MAX` after its last write. */
   readonly next: number;
-  /** Leases whose slots came free since the row before, and leases that were taken away. */
+  /** Leases whose slots were freed since the previous row, and leases that were revoked. */
   readonly ended: readonly LeaseId[];
-  /** The same of leases that nobody renewed: their holders may come back, but their slots may have been handed on. */
+  /**
+   * Leases that expired since the previous row. Their holders may return, but their slots may have been granted again.
+   */
   readonly lapsed: readonly LeaseId[];
   /**
-   * Leases whose answers leave behind it, or behind one that was on its way when it was issued: they may be lost with
-   * the instance, and their callers ask again.
+   * Leases whose answers leave behind this write, or behind one in flight when it was issued. The answers may be lost
+   * with the instance, so their callers may repeat the acquire call.
    */
   readonly granted: readonly LeaseId[];
-  /** Leases of waiters that may have the slots of others unwritten, whose holders have released them: see `heirs.ts`. */
+  /** Leases of waiters that may receive released slots without a write. See `next-holders.ts`. */
   readonly heirs: readonly LeaseId[];
-  /** A power of two that is no smaller than the number of waiters then, nor three times as large; 0: nobody waited. */
+  /**
+   * The number of waiters, rounded to a power of two: at least the number, and less than three times as large. 0 if
+   * there were none.
+   */
   readonly waiters: number;
-  /** When the last of them may have left at the latest. Absent: nobody waited, or an older release wrote it. */
+  /** The latest deadline of these waiters. Absent if there were none, or if an older release wrote the row. */
   readonly waitersUntil?: InstantMs;
-  /** The mark and what was held of each member, where the group names members; their sums are those above. Absent: it does not. */
+  /** The mark and the held slots of each member. They add up to those above. Absent if the group names no members. */
   readonly members?: Readonly<Record<MemberId, Pick<MemberPart, 'mark' | 'held'>>>;
-  /** Holders of some slots may live longer than the process that wrote it. Absent: none does. */
+  /** Holders of some slots may outlive the process that wrote the row. Absent if none may. */
   readonly mayOutlive?: true;
-  /** Where those of `granted` run. Absent: the group names no members. */
+  /** The members of the leases in `granted`. Absent if the group names no members. */
   readonly grantedAt?: Readonly<Record<LeaseId, MemberId>>;
 }
 
-/** The part of a write that is about one member. */
+/** The part of a write for one member. */
 export interface MemberPart {
   readonly mark: number;
   readonly held: number;
-  /** As with the write. */
+  /** As in the write. */
   granted: number;
 }
 
-/** The next waiters, as a write lists them. */
+/** The next waiters, as listed in a write. */
 export interface NextHolders {
   readonly ids: readonly LeaseId[];
-  /** Waiters besides them that might have been listed, and are not of the kind. */
+  /** Further waiters that would have been listed, but may not be next holders. */
   readonly unlisted: number;
 }
 
-/** A write on its way, or the last one that arrived. */
+/** A write in flight, or the last confirmed one. */
 export interface BoundWrite {
   readonly seq: number;
   readonly at: InstantMs;
   readonly mark: number;
   readonly held: number;
-  /** Slots granted since it was issued. What ended since gives no room back. */
+  /** Slots granted since it was issued. Slots that were freed since do not give room back. */
   granted: number;
-  /** The same of each member. Empty: the group names none. */
+  /** The same for each member. Empty if the group names none. */
   readonly parts: Map<MemberId, MemberPart>;
   /** Leases whose answers leave behind it. */
   readonly awaited: readonly LeaseId[];
-  /** All that its row lists as granted: their callers may ask for them again. */
+  /** All leases that its row lists as granted. Their callers may repeat the acquire call. */
   readonly answering: ReadonlySet<LeaseId>;
-  /** Waiters that may have a vacated slot. */
+  /** Waiters that may receive a vacated slot. */
   readonly heirs: ReadonlySet<LeaseId>;
   readonly unlisted: number;
   /**
-   * Leases whose slots came free since it was issued, by the only word of their holders, and are not handed on yet;
-   * each with its member, and those that had its slot before it.
+   * Leases that ended since it was issued, by the only release of their holders, and whose slots are not granted again
+   * yet. Each has its member and the leases that had its slot before.
    */
   readonly vacated: Map<LeaseId, VacatedSlot>;
-  /** As its row says. */
+  /** As in its row. */
   readonly mayOutlive: boolean;
 }
 
-/** A slot that came free and may be handed on unwritten, at its member. */
+/** A free slot that may be granted again without a write, at its member. */
 interface VacatedSlot {
   readonly member: MemberId;
   readonly heirOf: readonly LeaseId[];
 }
 
-/** A slot that was given back, and that an heir may have. */
+/** A released slot that a next holder of an earlier instance may have. */
 export interface ReleasedSlot {
   readonly freeAt: InstantMs;
   member: MemberId;
 }
 
 export interface Bound {
-  /** False: nothing of the group is stored, and no grant waits for a write. */
+  /** If false, nothing of the group is stored, and no grant waits for a write. */
   isStored: boolean;
   seq: number;
-  /** The last write that is known to have arrived. Null: none of this instance. */
+  /** The last confirmed write. null if this instance has none. */
   confirmed: BoundWrite | null;
-  /** Writes on their way, the oldest first. */
+  /** Writes in flight, oldest first. */
   inFlight: BoundWrite[];
-  /** Leases whose slots came free since the last write. */
+  /** Leases whose slots were freed since the last write. */
   ended: LeaseId[];
-  /** Leases that lapsed since the last write. */
+  /** Leases that expired since the last write. */
   lapsed: LeaseId[];
-  /** Of those that may not be claimed, the ones that lapsed. */
+  /** The expired ones among the leases that may not be reclaimed. */
   readonly lapsedBefore: Set<LeaseId>;
   /** Leases whose answers wait for the next write. */
   awaited: LeaseId[];
   /**
-   * Leases whose answers left behind the last write of the instance before, and may have been lost with it; each with
+   * Leases whose answers left behind the last write of the earlier instance and may have been lost with it, each with
    * its member.
    */
   readonly grantedBefore: Map<LeaseId, MemberId>;
-  /** Leases that the instance before may have granted unwritten, in the slots of others, and of which nobody has heard. */
+  /** Next holders of the earlier instance that have not returned. It may have granted them slots without a write. */
   readonly heirsBefore: Set<LeaseId>;
-  /** Slots that were given back and stay unclaimed, because one of these may have them: when each may be free, and where. */
+  /**
+   * Released slots that stay orphaned because a next holder may have one of them: when each may be free, and at which
+   * member.
+   */
   readonly passedBefore: ReleasedSlot[];
-  /** The last write that had arrived when one was asked for that lists heirs. */
+  /** The last confirmed write when a write with next holders was last requested. */
   heirsNotedAt: number;
-  /** Waiters that the last write tells of. */
+  /** The number of waiters in the last write. */
   waiters: number;
-  /** When the last of all that have waited since nobody did leaves at the latest. */
+  /** The latest deadline of all waiters since the queue was last empty. */
   waitersUntil: InstantMs;
-  /** The last write that was issued when slots came free of whose holder nobody has heard. */
+  /** The last write issued when slots were freed whose holder was lost. */
   lostSeq: number;
-  /** Leases whose slots came free, in instances before or in this one, as long as anything is unclaimed. */
+  /** Leases whose slots were freed, in earlier instances or in this one. Kept while any slots are orphaned. */
   readonly unclaimable: Set<LeaseId>;
   since: number;
-  /** The first attachment of this instance: leases with a smaller one were granted by an earlier one. */
+  /** The first attachment number of this instance. Leases with a smaller one come from an earlier instance. */
   first: number;
-  /** Slots granted in a second of the clock, and in the one before it. */
+  /** Slots granted in the current second of the clock, and in the one before it. */
   pace: { second: number; granted: number; before: number };
-  /** Since when nothing is held; null: something is. */
+  /** When the last slot was freed. null if any slot is held. */
   emptyAt: InstantMs | null;
-  /** It was noted that this is to be written. */
+  /** Whether a write for the empty group was requested. */
   isEmptyNoted: boolean;
-  /** The last time that nothing was held, it lasted. */
+  /** Whether the group was last empty for long, so that the next call probably comes late. */
   isSparse: boolean;
-  /** Since nothing was held, some lease was held by its id: its holder may live longer than the process. */
+  /** Whether a lease was held by id since the group was last empty, so that its holder may outlive the process. */
   mayOutlive: boolean;
 }
 
-/** How long after its issue a write covers grants. An instance that was replaced can hand out no longer. */
+/** How long after its issue a write covers grants. A replaced instance cannot grant any longer than that. */
 export const COVERS_MS = 2_000;
 
-/** How long a write may take to arrive; then the instance is lost. */
+/** How long a write may take. Without confirmation, the instance ends. */
 export const CONFIRM_MS = 5_000;
 
-/** How old the last write may be when a renewal is answered. */
+/** Maximum age of the last write when a renewal is answered. */
 export const RENEWED_BEHIND_MS = 10_000;
 
-/** Maximum limit at which every grant is written: a margin of one would be too large a part of it. */
+/** Limits up to this have no margin, so every grant is written. Even a margin of one would be too large a part. */
 const EXACT_SLOTS_MAX = 8;
 
-/** Minimum margin where there is room for one. */
+/** Minimum margin if there is room for one. */
 const MARGIN_MIN = 4;
 
-/** The part of the held slots that the margin is at least, and of the limit by which a mark may exceed it. */
+/** Minimum margin as a share of the held slots, and the share of the limit by which a mark may exceed it. */
 const MARGIN_SHARE = 1 / 8;
 
-/** The part of the margin that is left when a write is issued ahead. */
+/** The next write is issued when this share of the margin is left. */
 const AHEAD_SHARE = 1 / 4;
 
-/** Minimum slots granted since the last write for it to be renewed before it is too old: grants come quickly. */
+/** With at least so many grants since the last write, the next write is issued before that one is too old. */
 const AGEING_MIN = 16;
 
-/** How long a busy group is empty before that is written: at 50 ms one that often runs dry would pay a row a call. */
+/**
+ * How long a busy group is empty before that is written. With 50 ms, a group that often becomes empty would write a row
+ * per call.
+ */
 const EMPTY_BUSY_MS = 3_000;
 
-/** The same where the next call is likely to come later: an object that waits for a timer is paid for. */
+/**
+ * The same if the next call is probably far away. A longer timer would cost more, because an object is billed while it
+ * waits.
+ */
 const EMPTY_SPARSE_MS = 50;
 
-/** Maximum ended leases that wait for the next write: a row holds 2 MB at the most. */
+/** Maximum number of ended leases before a write is issued. A row holds at most 2 MB. */
 const ENDED_MAX = 5_000;
 
-/** The same where they are written together with the controls, over and over. */
+/** The same if they are written with the controls, which repeat them in each row. */
 const ENDED_KEPT_MAX = 500;
 
-/** Maximum attachments that an instance gives out after its last write; more than a second of them. */
+/** Maximum number of attachments that an instance issues after its last write. More than one second of them. */
 export const ATTACHMENTS_UNWRITTEN_MAX = 1_000_000;
 
-/** Minimum waiters that are told of by a write of its own: fewer make little difference after a reset. */
+/** Minimum number of waiters that is worth a write of its own. Fewer make little difference after a reset. */
 const WAITERS_REPORTED_MIN = 256;
 
-/** The part of the waiters told of that must be there for it to stay: a queue that swings is not told of each time. */
+/**
+ * The stored number stays while at least this share of it still waits, so that a queue with changing length causes no
+ * writes.
+ */
 const WAITERS_KEPT_SHARE = 3 / 8;
 
-/** The bound of a group of which nothing is held. */
 export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
   return {
     isStored,
@@ -227,8 +243,8 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
 }
 
 /**
- * Whether all that was handed out is covered by what is on disk: what was held when the last write that
- * arrived was issued, and all that was granted since, is at or below every mark that may be there.
+ * Whether everything granted is covered on disk: the slots held when the last confirmed write was issued, plus all
+ * grants since, are at most every mark that may be the last one stored.
  */
 export function isCovered(bound: Bound, now: InstantMs): boolean {
   const { isStored, confirmed, lostSeq } = bound;
@@ -245,24 +261,24 @@ export function isCovered(bound: Bound, now: InstantMs): boolean {
 }
 
 /**
- * Whether whatever may be on disk says that holders may live longer than the process. Before, no holder of a lease by its id may
- * hear that it has it: a process that came after this one would know nothing of it.
+ * Whether every row that may be the last on disk has `mayOutlive`. Before that, no holder may receive a lease by id,
+ * because a later process would not know of it.
  */
 export function isOutlivingReported(bound: Bound): boolean {
   return writesOf(bound).every(({ mayOutlive }) => mayOutlive);
 }
 
-/** Finds the least mark that may be on disk: of the last write that has arrived, or of one on its way. */
+/** Returns the lowest mark that may be on disk: of the last confirmed write, or of one in flight. */
 export function markOnDisk(bound: Bound): number {
   return Math.min(...writesOf(bound).map(({ mark }) => mark));
 }
 
-/** Lists the writes that may be the last on disk, the oldest first. */
+/** Lists the writes that may be the last on disk, oldest first. */
 export function writesOf({ confirmed, inFlight }: Bound): readonly BoundWrite[] {
   return confirmed === null ? inFlight : [confirmed, ...inFlight];
 }
 
-/** Counts slots that were granted, written or not; `isPassed`: they are those of a lease that the writes count. */
+/** Counts granted slots, written or not. With `isPassed` the slot was handed over, so the writes already count it. */
 export function noteHandedOut(
   bound: Bound,
   member: MemberId,
@@ -285,29 +301,29 @@ function noteGranted(write: BoundWrite, member: MemberId, slots: number): void {
   write.granted += slots;
   const part = write.parts.get(member);
   if (part !== undefined) part.granted += slots;
-  // A member that came since: nothing of it is covered.
+  // A member added after the write: nothing of it is covered.
   else if (write.parts.size > 0) write.parts.set(member, { mark: 0, held: 0, granted: slots });
 }
 
 /**
- * Remembers for the next write that the slots of a lease came free, and for claims of it, which would take another
- * one's slots: there may be more of those than there are tombstones.
+ * Stores for the next write that the slots of a lease were freed, and that the lease may not be reclaimed. A claim
+ * would take another lease's slots, and there may be more ended leases than tombstones.
  *
- * @param isOrphaned there are slots that may be claimed
+ * @param isOrphaned whether any slots are orphaned
  */
 export function noteFreed(bound: Bound, id: LeaseId, isOrphaned: boolean): void {
   if (isOrphaned) bound.unclaimable.add(id);
   if (bound.isStored) bound.ended.push(id);
 }
 
-/** Remembers for the next write that the slots of a lease came free because nobody renewed it. */
+/** Stores for the next write that a lease expired. */
 export function noteLapsed(bound: Bound, id: LeaseId): void {
   if (bound.isStored) bound.lapsed.push(id);
 }
 
 /**
- * Finds until when a holder may count on a lease without another word. An instance that came after the last write to arrive counts
- * what was handed out for one TTL from its begin.
+ * Returns how long a holder may rely on a lease without another answer. An instance that starts after the last
+ * confirmed write keeps all granted slots for one TTL from its start.
  */
 export function countsUntil({ isStored, confirmed }: Bound, until: InstantMs): InstantMs {
   if (!isStored || confirmed === null) return until;
@@ -315,15 +331,16 @@ export function countsUntil({ isStored, confirmed }: Bound, until: InstantMs): I
 }
 
 /**
- * Remembers that slots came free without a word of their holder: its connection broke, or it was not heard for a
- * TTL. It may live, and hold them by a newer instance. So they are handed on behind a write only, which fails then: a
- * mark may exceed the limit, and this instance would stay below it while more calls run than the limit allows.
+ * Notes that slots were freed because their holder was lost, by a broken connection or the TTL. The holder may be alive
+ * and hold the slots with a newer instance, so they are granted again only behind a write. That write fails if this
+ * instance was replaced. Without it, this instance could stay below a mark that exceeds the limit, while more calls run
+ * than the limit allows.
  */
 export function noteLost(bound: Bound): void {
   bound.lostSeq = bound.seq;
 }
 
-/** Notes that the members are others: what is on disk tells of those that there were, and covers nothing any more. */
+/** Notes that the group's members changed. Rows on disk refer to the previous members and cover nothing any more. */
 export function noteOtherMembers(bound: Bound): void {
   noteLost(bound);
   const noNextHolders = { heirs: new Set<LeaseId>(), vacated: new Map<LeaseId, VacatedSlot>() };
@@ -331,12 +348,12 @@ export function noteOtherMembers(bound: Bound): void {
   bound.inFlight = bound.inFlight.map((write) => ({ ...write, ...noNextHolders }));
 }
 
-/** Remembers for the next write that the answer with a lease waits for it. */
+/** Stores for the next write that the answer with a lease waits for it. */
 export function noteAwaited(bound: Bound, id: LeaseId): void {
   if (bound.isStored) bound.awaited.push(id);
 }
 
-/** Takes note of whether anything is held. */
+/** Notes whether any slot is held. */
 export function noteHeld(bound: Bound, held: number, now: InstantMs): void {
   if (held === 0) bound.emptyAt ??= now;
   if (held === 0 || bound.emptyAt === null) return;
@@ -345,12 +362,12 @@ export function noteHeld(bound: Bound, held: number, now: InstantMs): void {
   bound.isEmptyNoted = false;
 }
 
-/** Reads the mark of the last write; 0: there is none. */
+/** Returns the mark of the last write. 0 if there is none. */
 export function markOf({ confirmed, inFlight }: Bound): number {
   return (inFlight.at(-1) ?? confirmed)?.mark ?? 0;
 }
 
-/** Finds when it is to be written that nothing is held; Infinity: something is, or it was noted. */
+/** Returns when to write that no slot is held. Infinity if slots are held, or if that was requested already. */
 export function emptyDueAt(bound: Bound): InstantMs {
   const { emptyAt, isSparse, isStored, isEmptyNoted } = bound;
   const isDue = isStored && emptyAt !== null && !isEmptyNoted && markOf(bound) > 0;
@@ -359,8 +376,8 @@ export function emptyDueAt(bound: Bound): InstantMs {
 }
 
 /**
- * Whether the number of waiters differs so much from what the last write tells that it is worth one of its own: there
- * are more, or all have gone.
+ * Whether the number of waiters differs enough from the last write for a write of its own: it has grown beyond the
+ * stored number, or all waiters have left.
  */
 export function hasTenantCountChanged(
   { isStored, waiters: reported }: Bound,
@@ -371,19 +388,19 @@ export function hasTenantCountChanged(
   return waiters > WAITERS_REPORTED_MIN && waiters > reported;
 }
 
-/** Finds what a write tells of so many waiters. What the last one told stays as long as it is not far too much. */
+/** Returns the number to store for so many waiters. The last one stays unless it is far too high. */
 function reportedOf(reported: number, waiters: number): number {
   if (waiters <= reported && waiters > reported * WAITERS_KEPT_SHARE) return reported;
   return waiters === 0 ? 0 : 2 ** Math.ceil(Math.log2(waiters));
 }
 
-/** Finds when a write is overdue; Infinity: none is on its way. */
+/** Returns when a write is overdue. Infinity if none is in flight. */
 export function lostAt({ inFlight }: Bound): InstantMs {
   const [oldest] = inFlight;
   return oldest === undefined ? instant(Infinity) : after(oldest.at, CONFIRM_MS);
 }
 
-/** Whether a write had better be issued now, so that the next grants need not wait for one. */
+/** Whether to issue a write now, so that the next grants need not wait for one. */
 export function isRunningOut(bound: Bound, now: InstantMs): boolean {
   const { isStored, confirmed, inFlight, ended } = bound;
   if (!isStored) return false;
@@ -402,10 +419,10 @@ function isNearlyUsed({ mark, held, granted }: MemberPart): boolean {
 }
 
 /**
- * Computes how much higher than what is held a mark is. After a reset so many slots are idle until their
- * time is over, so it is small where there are few, and beyond the limit where there are none free.
+ * Returns by how much a mark exceeds the held slots. After a reset, that many slots are idle for one TTL. So it is
+ * small if few slots are held, and exceeds the limit if none is free.
  *
- * @param limit slots of the group; Infinity: any number
+ * @param limit slots of the group, or Infinity
  */
 export function marginOf({ pace }: Bound, held: number, limit: number, now: InstantMs): number {
   if (limit <= EXACT_SLOTS_MAX) return 0;
@@ -416,7 +433,7 @@ export function marginOf({ pace }: Bound, held: number, limit: number, now: Inst
   return Math.min(wanted, Math.floor(free / 2) + Math.floor(limit * MARGIN_SHARE));
 }
 
-/** Whether what ended since the last row of the ring has to go into the ring now. */
+/** Whether the leases that ended since the last row of the ring must be written to the ring now. */
 export function isRingDue({ ended }: Bound): boolean {
   return ended.length > ENDED_KEPT_MAX;
 }
@@ -424,8 +441,8 @@ export function isRingDue({ ended }: Bound): boolean {
 /**
  * Issues a write. Its row must be written in the same turn.
  *
- * @param isKept it goes into the row of the controls, which is written over by the next of its kind: what
- *   ended is told once more in the next row of the ring
+ * @param isKept it is part of the row of the controls, which the next such row overwrites. The next row of the ring
+ * then repeats the ended leases
  */
 export function issue(
   bound: Bound,
@@ -433,7 +450,6 @@ export function issue(
     readonly revoking: Iterable<LeaseId>;
     readonly heirs: NextHolders;
     readonly parts: ReadonlyMap<MemberId, Pick<MemberPart, 'mark' | 'held'>>;
-    /** Reads the member of a lease. */
     readonly memberOf: (id: LeaseId) => MemberId;
   },
   isKept: boolean,
@@ -475,7 +491,8 @@ export function issue(
   }
   bound.awaited = [];
   const { since } = bound;
-  // Those of the instance before are still on their way as long as anything is unclaimed, and there are no others then.
+  // While slots are orphaned, next holders of the earlier instance are still returning, and this one lists none of its
+  // own.
   const named = [...bound.heirsBefore, ...ids];
   const all = {
     seq,
@@ -496,7 +513,7 @@ export function issue(
   return { ...all, members: Object.fromEntries(row.parts), grantedAt };
 }
 
-/** Notes that a write has arrived, and all before it. */
+/** Notes that a write is on disk, with all earlier ones. */
 export function confirm(bound: Bound, seq: number): void {
   const at = bound.inFlight.findIndex((write) => write.seq === seq);
   if (at < 0) return;

@@ -1,12 +1,12 @@
 /**
- * A map with room for so many entries: a new one takes the place of the oldest. An entry is as old as its
- * last `set`; to look it up does not make it younger.
+ * A map with a maximum number of entries. A new entry replaces the oldest one. Only `set` renews the age of an entry,
+ * `get` does not.
  */
 export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>();
   readonly #max: number;
 
-  /** @param max maximum entries, at least 1 */
+  /** @param max maximum number of entries, at least 1 */
   constructor(max: number) {
     this.#max = max;
   }
@@ -27,19 +27,19 @@ export class BoundedMap<Key, Value> {
     this.#entries.delete(key);
   }
 
-  /** All entries, the oldest first. */
+  /** All entries, oldest first. */
   entries(): IterableIterator<[Key, Value]> {
     return this.#entries.entries();
   }
 
-  /** Makes another map with the same entries, in the same order. The values are shared. */
+  /** Returns another map with the same entries in the same order. The values are shared. */
   copy(): BoundedMap<Key, Value> {
     const made = new BoundedMap<Key, Value>(this.#max);
     for (const [key, value] of this.#entries) made.#entries.set(key, value);
     return made;
   }
 
-  /** Puts an entry in, the newest from now on. */
+  /** Sets an entry and makes it the newest. */
   set(key: Key, value: Value): void {
     this.#entries.delete(key);
     for (const oldest of this.#entries.keys()) {
@@ -50,11 +50,11 @@ export class BoundedMap<Key, Value> {
   }
 }
 
-/** A set with room for so many items: a new one takes the place of the one added longest ago. */
+/** A set with a maximum number of items. A new item replaces the oldest one. */
 export class BoundedSet<Item> {
   readonly #items: BoundedMap<Item, true>;
 
-  /** @param max maximum items, at least 1 */
+  /** @param max maximum number of items, at least 1 */
   constructor(max: number) {
     this.#items = new BoundedMap(max);
   }
@@ -63,7 +63,7 @@ export class BoundedSet<Item> {
     return this.#items.has(item);
   }
 
-  /** Makes an item the newest, one too that is in already. */
+  /** Adds an item and makes it the newest, even if it was in the set before. */
   add(item: Item): void {
     this.#items.set(item, true);
   }

@@ -2,31 +2,34 @@ import { BREAKER_DEFAULTS, type BreakerSettings } from '../words/member.ts';
 import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
 
 /**
- * A circuit breaker. `closed`: calls pass, and their results are counted. `open`: too many failed; nothing
- * passes until `openUntil`. `half_open`: single calls probe whether the upstream is back.
+ * A circuit breaker.
  *
- * A probe holds a permit from its grant until the upstream's answer is known, or its lease ends in
- * whatever way: a probe that dies cannot keep the breaker half open for ever.
+ * - `closed`: calls pass, and their results are counted.
+ * - `open`: too many calls failed. No call passes until `openUntil`.
+ * - `half_open`: single calls probe whether the upstream has recovered.
+ *
+ * A probe holds a permit from its grant until the upstream's answer is known or its lease ends. So a lost probe cannot
+ * keep the breaker half open forever.
  */
 export interface Breaker {
   phase: 'closed' | 'open' | 'half_open';
-  /** The last results while closed, the oldest first. */
+  /** The last results while closed, oldest first. */
   results: BreakerResult[];
   openedAt: InstantMs;
   openUntil: InstantMs;
-  /** How many times it opened without having closed in between. */
+  /** Number of openings since it was last closed. */
   openings: number;
-  /** Leases of the probes that are under way. */
+  /** Leases of the probes in flight. */
   probes: LeaseId[];
-  /** Probes that were served since it is half open. */
+  /** Probes served since it became half open. */
   served: number;
-  /** The refusal for which the breaker opened last, if it came as a 429. */
+  /** The refusal that last opened the breaker, if its status was 429. */
   limit?: BreakerLimit;
 }
 
-/** A refusal that came as a 429. */
+/** A refusal with status 429. */
 export interface BreakerLimit {
-  /** The upstream's message, without secrets. Null if it sent none. */
+  /** The upstream's message, without secrets. null if it sent none. */
   readonly words: string | null;
 }
 
@@ -37,7 +40,6 @@ interface BreakerResult {
   readonly isReported?: true;
 }
 
-/** A call whose result is known. */
 export interface CallResult {
   readonly leaseId: LeaseId;
   readonly grantedAt: InstantMs;
@@ -49,14 +51,13 @@ const RESULTS_MAX = 20;
 /** Maximum wait that an upstream may ask for. After it, a probe shows whether the upstream has recovered. */
 const OPEN_ASKED_MAX_MS = 900_000;
 
-/** Maximum part by which it stays open longer, or several groups would probe one upstream together. */
+/** Maximum relative jitter of the open time, so that several groups do not probe one upstream together. */
 const JITTER = 0.1;
 
-/** Probes at once: one, and more when it was served. As many as that must be served to close. */
+/** Concurrent probes: one at first, and more once one was served. `PROBES_MAX` served probes close the breaker. */
 const PROBES_FIRST = 1;
 const PROBES_MAX = 3;
 
-/** A breaker that has seen nothing. */
 export function closedBreaker(): Breaker {
   return {
     phase: 'closed',
@@ -69,20 +70,20 @@ export function closedBreaker(): Breaker {
   };
 }
 
-/** Whether a call may be granted now. Half open: whether there is a permit for one more probe. */
+/** Whether a call may be granted now. While half open, whether there is a permit for another probe. */
 export function allows(breaker: Breaker, now: InstantMs): boolean {
   if (breaker.phase === 'closed') return true;
   if (breaker.phase === 'open') return now >= breaker.openUntil;
   return breaker.probes.length < (breaker.served === 0 ? PROBES_FIRST : PROBES_MAX);
 }
 
-/** Finds when `allows` next changes by itself; Infinity: only by a result. */
+/** Returns when time alone changes `allows`. Infinity if only a result does. */
 export function nextChangeAt(breaker: Breaker, now: InstantMs): InstantMs {
   const isWaiting = breaker.phase === 'open' && now < breaker.openUntil;
   return isWaiting ? breaker.openUntil : instant(Infinity);
 }
 
-/** Notes a grant: unless the breaker is closed it is a probe. The caller has asked `allows`. */
+/** Notes a grant, which is a probe unless the breaker is closed. The caller has checked `allows`. */
 export function noteGranted(breaker: Breaker, leaseId: LeaseId): void {
   if (breaker.phase === 'closed') return;
   if (breaker.phase === 'open') {
@@ -115,9 +116,9 @@ export function noteServed(
 }
 
 /**
- * Notes that the call failed: the upstream was overloaded, broken or not to be reached.
+ * Notes that the call failed, because the upstream was overloaded, broken or unreachable.
  *
- * @param retryAfterMs how long to leave it alone, as it says
+ * @param retryAfterMs how long the upstream asks to wait
  */
 export function noteFailed(
   breaker: Breaker,
@@ -144,8 +145,8 @@ export function noteFailed(
 }
 
 /**
- * Notes the end of a call's lease, in whatever way. Of a probe without a result the permit comes back; one
- * whose holder was lost has failed.
+ * Notes the end of a call's lease. A probe without a result returns its permit. A probe whose holder was lost has
+ * failed.
  */
 export function noteEnded(
   breaker: Breaker,
@@ -159,12 +160,12 @@ export function noteEnded(
   }
 }
 
-/** Takes back, after a reset, the permits of probes whose leases are not there any more. */
+/** After a reset, revokes the permits of probes whose leases no longer exist. */
 export function keepProbes(breaker: Breaker, isAlive: (leaseId: LeaseId) => boolean): void {
   breaker.probes = breaker.probes.filter((leaseId) => isAlive(leaseId));
 }
 
-/** Whether calls failed lately, so that it matters to hear which are served. */
+/** Whether calls failed lately, so that reports of served calls matter. */
 export function hasFailedLately(
   { results }: Breaker,
   now: InstantMs,
@@ -192,7 +193,7 @@ function noteResult(
   now: InstantMs,
   { windowMs, callsMin }: BreakerSettings,
 ): void {
-  // A call of before it opened tells of what is known already.
+  // A call granted before the end of the last opening brings no new information.
   if (call.grantedAt < breaker.openUntil) return;
   const fresh = breaker.results.filter(({ at }) => now - at < windowMs);
   breaker.results = [...fresh, { at: now, ...result }].slice(-Math.max(RESULTS_MAX, callsMin));
@@ -218,7 +219,7 @@ function open(
   else breaker.limit = limit;
 }
 
-/** Takes a probe's permit back. Returns false where the call was no probe, or its permit is back already. */
+/** Returns a probe's permit. Returns false if the call had none. */
 function takePermitBack(breaker: Breaker, leaseId: LeaseId): boolean {
   const index = breaker.probes.indexOf(leaseId);
   if (index === -1) return false;
@@ -231,13 +232,13 @@ function wasProbe({ phase, openUntil }: Breaker, { grantedAt }: CallResult): boo
   return phase === 'half_open' && grantedAt >= openUntil;
 }
 
-/** A number in [0, 1) that depends on the instant alone: the core has no randomness. */
+/** Hashes the instant to a number in [0, 1), because the core has no randomness. */
 function fraction(at: InstantMs): number {
   const bits = Math.imul(at % 2 ** 32, 2_654_435_761);
   return ((bits ^ (bits >>> 16)) >>> 0) / 2 ** 32;
 }
 
-/** Brings what a clock that was ahead has noted back to now; it lasts as long as it was to. */
+/** Corrects times that were noted by a clock that was ahead. Durations stay. */
 export function rebase(breaker: Breaker, now: InstantMs): void {
   const aheadMs = Math.max(0, breaker.openedAt - now);
   breaker.openedAt = instant(breaker.openedAt - aheadMs);

@@ -1,8 +1,8 @@
 import { after, instant, type InstantMs } from '../words/ids.ts';
 
 /**
- * A token bucket that may owe: its level, and the instant of that. Less than 0 is debt. It makes the
- * same decisions as GCRA with a variable cost, and a refund is one addition.
+ * A token bucket that may be in debt: its level, and the time of that level. A negative level is debt. It makes the
+ * same decisions as GCRA with variable cost, and a refund is one addition.
  */
 export interface Bucket {
   level: number;
@@ -10,30 +10,29 @@ export interface Bucket {
 }
 
 export interface BucketParams {
-  /** Inflow per millisecond. 0: nothing ever comes. */
+  /** Inflow per millisecond. 0 means that it never refills. */
   readonly ratePerMs: number;
-  /** Maximum that it holds. 0: nothing is ever granted. */
+  /** Maximum level. 0 means that nothing is ever granted. */
   readonly capacity: number;
-  /** Maximum of an amount that must be there: the rest of a larger one is owed. */
+  /** A larger amount needs only this level, and the rest becomes debt. */
   readonly wholeMax: number;
 }
 
-/** Maximum error of rounding, as a part of the capacity; the difference is owed, not lost. */
+/** Maximum rounding error as a share of the capacity. The difference becomes debt and is not lost. */
 const TOLERANCE = 1e-9;
 
-/** A bucket that nothing was taken from. */
 export function fullBucket({ capacity }: BucketParams, now: InstantMs): Bucket {
   return { level: capacity, at: now };
 }
 
-/** Reads the level at `now`. A clock that went back adds nothing and takes nothing away. */
+/** Returns the level at `now`. A clock that was set back changes nothing. */
 export function levelAt(bucket: Bucket, { ratePerMs, capacity }: BucketParams, now: InstantMs) {
   return Math.min(capacity, bucket.level + ratePerMs * Math.max(0, now - bucket.at));
 }
 
 /**
- * Whether `amount` may be taken now. What is large needs only a part of itself and goes into debt: so it
- * gets its turn, and those after it pay.
+ * Whether `amount` may be taken now. A large amount needs only a part of itself and causes debt. So it gets its turn,
+ * and later calls pay for it.
  */
 export function fits(
   bucket: Bucket,
@@ -44,7 +43,7 @@ export function fits(
   return lacking(bucket, params, amount, now) <= TOLERANCE * params.capacity;
 }
 
-/** Finds the instant from which `amount` fits, if nobody else takes: `now` if it does already. */
+/** Returns when `amount` fits if nothing else is taken. `now` if it already does. */
 export function fitsAt(
   bucket: Bucket,
   params: BucketParams,
@@ -57,24 +56,24 @@ export function fitsAt(
   return after(instant(Math.max(now, bucket.at)), Math.max(1, waitMs));
 }
 
-/** Takes `amount`, even where it does not fit: the rest is owed. */
+/** Takes `amount` even if it does not fit. The rest becomes debt. */
 export function take(bucket: Bucket, params: BucketParams, amount: number, now: InstantMs): void {
   give(bucket, params, -amount, now);
 }
 
-/** Gives `amount` back, and debits it where it is negative. What would overflow is lost. */
+/** Refunds `amount`, or debits it if it is negative. An overflow is lost. */
 export function give(bucket: Bucket, params: BucketParams, amount: number, now: InstantMs): void {
   const level = levelAt(bucket, params, now) + amount;
   bucket.level = Math.min(params.capacity, level);
   bucket.at = instant(Math.max(bucket.at, now));
 }
 
-/** Brings the bucket down to `level`, never up. */
+/** Lowers the level to `level`. Never raises it. */
 export function lowerTo(bucket: Bucket, params: BucketParams, level: number, now: InstantMs): void {
   give(bucket, params, Math.min(0, level - levelAt(bucket, params, now)), now);
 }
 
-/** Empties the bucket. A debt stays. */
+/** Empties the bucket. Debt stays. */
 export function drain(bucket: Bucket, params: BucketParams, now: InstantMs): void {
   lowerTo(bucket, params, 0, now);
 }

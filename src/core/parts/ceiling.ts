@@ -9,87 +9,88 @@ import {
 } from './evidence.ts';
 
 /**
- * How many calls at once the upstream has shown to take, as far as that differs from what is configured.
+ * The number of concurrent calls that the upstream has shown to accept, if that differs from the configured limit.
  *
- * Two controllers, chosen by the kind of the last refusal. `tracking`: the upstream refuses what is too
- * much at once, so what it did accept is its limit; now and then one call more probes whether that has
- * grown. `aimd`: the upstream is short of capacity for everybody; its refusals say nothing exact, so the
- * limit is cut by a part and grows slowly.
+ * The kind of the last refusal selects one of two controllers.
+ *
+ * - `tracking`: the upstream refuses calls beyond a fixed number, so the number that it did accept is its limit. From
+ *   time to time one more call probes whether the limit has grown.
+ * - `aimd`: the upstream lacks capacity for all its clients. Its refusals name no exact number, so the limit falls by a
+ *   share and grows slowly.
  */
 export interface Ceiling {
-  /** The learned limit, with its fraction; null: none was learned. */
+  /** The learned limit, with its fraction. null if none was learned. */
   slots: number | null;
   mode: 'tracking' | 'aimd';
   lastCutAt: InstantMs;
-  /** The call whose refusal that was; null: there was none. */
+  /** The call whose refusal caused the last cut. null if there was none. */
   lastCutBy: TicketId | null;
-  /** The last rise, and the last time that a probe began or failed. */
+  /** When the limit last rose, and when a probe last began or failed. */
   lastRiseAt: InstantMs;
   lastProbeAt: InstantMs;
   /** How much the next probe adds. */
   step: number;
-  /** Calls served under full load since the last probe, and how many there must be before the next. */
+  /** Calls served under full load since the last probe, and the number required before the next one. */
   servedSinceProbe: number;
   servedBeforeProbe: number;
-  /** A call that was granted after the last rise was served: the upstream takes that much. */
+  /** Whether a call granted after the last rise was served, so the upstream accepts the new number. */
   isRiseProven: boolean;
-  /** Whether a refusal for concurrency is to be believed. */
+  /** The evidence for and against a refusal for concurrency. */
   readonly evidence: Evidence;
 }
 
 export interface CeilingSettings {
-  /** The configured limit, or the one assumed. Infinity: none. */
+  /** The configured or assumed limit. Infinity if there is none. */
   readonly slotsMax: number;
-  /** Configured: never exceeded. An assumed limit is a starting point and grows. */
+  /** Whether the limit is configured and never exceeded. An assumed limit is a starting point and may grow. */
   readonly isHard: boolean;
-  /** False: nothing is learned any more; what was learned stays. */
+  /** If false, nothing more is learned, and earlier lessons stay. */
   readonly isAdaptive: boolean;
 }
 
-/** A refused call, and what was in flight beside it. */
+/** A refused call, and the slots in flight beside it. */
 export interface RefusedCall {
   readonly ticketId: TicketId;
   /** The first instant at which the upstream could have been called. */
   readonly grantedAt: InstantMs;
-  /** Slots of the other calls that are at the upstream. Not of those that have ended and cool down. */
+  /** Slots of the other calls at the upstream. Cooling slots do not count. */
   readonly othersInUse: number;
 }
 
-/** Maximum slots that are learned, whatever is served. */
+/** Maximum number of slots that is ever learned. */
 export const SLOTS_LEARNED_MAX = 100_000;
 
-/** How long after its grant a call's refusal tells of what is in flight now. */
+/** For how long after its grant the refusal of a call describes what is in flight now. */
 const PROMPT_MS = 2_000;
 
-/** The part of the limit that overload leaves. */
+/** The share of the limit that remains after an overload. */
 const OVERLOAD_SHARE = 0.7;
 
-/** How long after overload the limit does not grow. */
+/** How long the limit does not grow after an overload. */
 const OVERLOAD_STEADY_MS = 30_000;
 
-/** Minimum part of the limit in use for a served call to prove anything. */
+/** Minimum share of the limit in use for a served call to prove anything. */
 const SATURATED_SHARE = 0.8;
 
-/** How long a rise has to fail in, before the next. */
+/** Minimum time between two rises, in which a rise may fail. */
 const RISE_EVERY_MS = 2_000;
 
-/** How long a probe waits for each call that must be served before it: it tells where calls are short. */
+/** Minimum time before a probe, for each call that must be served first. It decides if calls are short. */
 const PROBE_EVERY_PER_CALL_MS = 600;
 
-/** How long a probe waits at the most, whatever was served: it tells where calls take long. */
+/** Maximum time before a probe, however few calls were served. It decides if calls are long. */
 const PROBE_EVERY_MAX_MS = 300_000;
 
-/** How long after a rise a cut is the probe that failed; after it the upstream has less. */
+/** A cut within this time after a rise is a failed probe. A later cut means that the upstream accepts fewer calls. */
 const PROBE_FAILS_WITHIN_MS = 20_000;
 
 /**
- * Minimum of calls served between two probes: few after a cut, because it may have been a chance, twice as many with
- * each probe that fails. A failed probe is one refused call, so at the most 1 in 53 is refused for it.
+ * Number of served calls between two probes. It is low after a cut, which may be a coincidence, and doubles with each
+ * failed probe. A failed probe is one refused call, so at most 1 of 53 calls is refused for it.
  */
 const SERVED_BEFORE_PROBE_MIN = 8;
 const SERVED_BEFORE_PROBE_MAX = 52;
 
-/** A group that has learned nothing. */
 export function emptyCeiling(now: InstantMs): Ceiling {
   return {
     slots: null,
@@ -106,18 +107,18 @@ export function emptyCeiling(now: InstantMs): Ceiling {
   };
 }
 
-/** Computes the maximum slots by what is configured and learned: at least 1, unless 0 is configured. */
+/** Returns the configured and learned maximum of slots. At least 1, unless 0 is configured. */
 export function slotsMaxNow(ceiling: Ceiling, settings: CeilingSettings): number {
   return Math.floor(exactSlots(ceiling, settings));
 }
 
-/** Computes how many of them the upstream is known to take: not those by which a probe under way exceeds that. */
+/** Returns the number of slots that the upstream is known to accept, without those that a probe in flight adds. */
 export function slotsProven(ceiling: Ceiling, settings: CeilingSettings, now: InstantMs): number {
   const slots = slotsMaxNow(ceiling, settings);
   return isProbing(ceiling, now) ? slots - ceiling.step : slots;
 }
 
-/** Whether a refusal now would be the failure of the last rise. */
+/** Whether a refusal now would mean that the last rise failed. */
 export function isProbing(
   { lastRiseAt, lastCutAt, isRiseProven }: Ceiling,
   now: InstantMs,
@@ -126,7 +127,7 @@ export function isProbing(
   return !isRiseProven || now - lastRiseAt < PROBE_FAILS_WITHIN_MS;
 }
 
-/** Ends a probe: goes back to what the upstream is known to take. */
+/** Ends a probe, and returns to the number that the upstream is known to accept. */
 export function failProbe(
   ceiling: Ceiling,
   settings: CeilingSettings,
@@ -138,18 +139,18 @@ export function failProbe(
   noteCut(ceiling, ticketId, now);
 }
 
-/** Whether a refusal tells of what is in flight now. */
+/** Whether a refusal describes what is in flight now. */
 export function isPrompt(grantedAt: InstantMs, now: InstantMs): boolean {
   return now - grantedAt <= PROMPT_MS;
 }
 
 /**
- * Learns from a refusal because too many were in flight: what the upstream has accepted is its limit. Every
- * refusal of a burst counts, each sees fewer others, and the last one leaves exactly what was accepted.
- * A refusal that stands alone does not lower the limit below what was served lately: see `evidence.ts`.
- * Beside nobody it says nothing of how many at once are too many.
+ * Learns from a refusal for too many concurrent calls: the number that the upstream accepted is its limit. Each refusal
+ * of a burst counts and sees fewer other calls, so the last one leaves exactly the accepted number. A single refusal
+ * does not lower the limit below what was served lately (see `evidence.ts`). A refusal without other calls in flight
+ * shows no limit.
  *
- * @param namedSlotsMax the limit, where the refusal tells it
+ * @param namedSlotsMax the limit, if the refusal names it
  */
 export function noteConcurrencyRefusal(
   ceiling: Ceiling,
@@ -161,7 +162,7 @@ export function noteConcurrencyRefusal(
   if (!isLearning(settings)) return;
   const believed = call.othersInUse === 0 ? Infinity : weighRefusal(ceiling.evidence, call, now);
   const accepted = Math.min(believed, call.namedSlotsMax ?? Infinity);
-  // It proves nothing, and a probe that is under way goes on.
+  // It proves nothing, and a probe in flight continues.
   if (believed > call.othersInUse && accepted >= exactSlots(ceiling, settings)) return;
   lower(ceiling, settings, accepted);
   ceiling.mode = 'tracking';
@@ -182,9 +183,8 @@ function noteCut(ceiling: Ceiling, ticketId: TicketId, now: InstantMs): void {
 }
 
 /**
- * Learns from an overload: cuts the limit by a part, once for all calls that were granted before the
- * cut, because they tell of the same jam. Nor does the call that it was cut for bring any news: it may be
- * refused whatever happens.
+ * Learns from an overload, and cuts the limit by a share. All calls granted before the cut describe the same overload,
+ * so they cut only once. Another refusal of the same call adds nothing, because that call may be refused in any case.
  */
 export function noteOverload(
   ceiling: Ceiling,
@@ -202,7 +202,7 @@ export function noteOverload(
   ceiling.lastCutBy = ticketId;
 }
 
-/** Learns from a call that was served: where all slots are in use, the limit may be higher than was thought. */
+/** Learns from a served call. If all slots are in use, the true limit may be higher. */
 export function noteServed(
   ceiling: Ceiling,
   settings: CeilingSettings,
@@ -216,7 +216,7 @@ export function noteServed(
   if (limit === 0 || slotsInUse < SATURATED_SHARE * limit) return;
   if (ceiling.mode === 'aimd') {
     if (now - ceiling.lastCutAt < OVERLOAD_STEADY_MS) return;
-    // One slot more each time that as many calls were served as there are slots.
+    // One more slot for each full set of served calls.
     return raise(ceiling, settings, exactSlots(ceiling, settings) + 1 / limit);
   }
   ceiling.servedSinceProbe += 1;
@@ -248,8 +248,8 @@ function isProbeDue({ servedSinceProbe, servedBeforeProbe }: Ceiling, sinceMs: n
 }
 
 /**
- * Whether anything is learned. Of a limit of 0 not: a part of it is 0 too, and would stay when it is raised,
- * because nothing is served at it.
+ * Whether anything is learned. Not for a limit of 0: a share of it is 0 too, and would stay after it is raised, because
+ * no call is served at 0.
  */
 function isLearning({ isAdaptive, slotsMax }: CeilingSettings): boolean {
   return isAdaptive && slotsMax > 0;
@@ -261,7 +261,7 @@ function lower(ceiling: Ceiling, settings: CeilingSettings, slots: number): void
 }
 
 function raise(ceiling: Ceiling, settings: CeilingSettings, slots: number): void {
-  // Back at what is configured nothing is left to know, and a later change of it counts in full.
+  // At the configured limit nothing is left to learn, and a later change of it applies in full.
   const isBack = settings.isHard && slots >= settings.slotsMax;
   ceiling.slots = isBack ? null : Math.min(SLOTS_LEARNED_MAX, slots);
 }
@@ -272,7 +272,7 @@ function exactSlots({ slots }: Ceiling, { slotsMax, isHard }: CeilingSettings): 
   return isHard ? Math.min(slots, slotsMax) : slots;
 }
 
-/** Brings what a clock that was ahead has noted back to now. */
+/** Corrects times that were noted by a clock that was ahead. */
 export function rebase(ceiling: Ceiling, now: InstantMs): void {
   ceiling.lastCutAt = earlier(ceiling.lastCutAt, now);
   ceiling.lastRiseAt = earlier(ceiling.lastRiseAt, now);

@@ -9,8 +9,8 @@ import {
 } from './spend.ts';
 
 /**
- * Corrections of the spend of a budget, by an operator. Each is relative, so it is correct also while calls are settled. It
- * keeps the spend before it, so that an undo can compute the spend without it.
+ * Corrections of a budget's spend by an operator. Each is relative, so it is correct even while calls are settled. It
+ * stores the spend before it, so that an undo can compute the spend without it.
  */
 
 /** Maximum number of kept corrections, the newest ones. Older corrections cannot be undone. */
@@ -40,8 +40,8 @@ export function correctSpend(spend: SpendState, wanted: NewCorrection, now: Inst
 }
 
 /**
- * Undoes a correction, once, in the periods that are still current: the spend is then as if the correction had never been
- * made. False: no correction has that id.
+ * Reverts a correction, once, in the periods that are still current. The spend is then as if the correction had never
+ * been made. Returns false if no correction has that id.
  */
 export function undoCorrection(spend: SpendState, id: string, now: InstantMs): boolean {
   const { corrections = [], total } = spend;
@@ -59,10 +59,10 @@ export function undoCorrection(spend: SpendState, id: string, now: InstantMs): b
 }
 
 /**
- * Computes what is spent in a period from the amount before the first of these corrections: calls that were settled
- * between them count as they came, and each correction that holds changes the sum, which never goes below 0.
+ * Computes the spend of a period from the amount before the first of these corrections. Calls settled between them
+ * count as they came. Each correction in force changes the sum, which never falls below 0.
  *
- * @param spent what counts as spent until now
+ * @param spent the current spend
  */
 function recount(period: Period, corrections: readonly Correction[], spent: number): number {
   let usd = corrections[0]?.before[period] ?? spent;

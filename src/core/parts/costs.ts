@@ -1,48 +1,50 @@
 import type { InstantMs } from '../words/ids.ts';
 
-/** Sums of calls whose use is known. */
+/** Sums over calls with a known use. */
 export interface CostSums {
   readonly usd: number;
-  /** All input, what was read from a cache among it. */
+  /** All input tokens, including cached ones. */
   readonly inputTokens: number;
   readonly cachedTokens: number;
   readonly outputTokens: number;
   readonly calls: number;
-  /** Calls whose price nobody knows: they are in the tokens, and cost nothing here. */
+  /** Calls with an unknown price. Their tokens count, and their cost is 0. */
   readonly unpriced: number;
-  /** Calls that had to wait in the queue first. */
+  /** Calls that were queued first. */
   readonly waited: number;
-  /** Calls of whose use the provider reported nothing: they count no tokens. Absent: none, or an older release counted. */
+  /**
+   * Calls whose use the provider did not report. They count no tokens. Absent if there are none, or in counts of an
+   * older release.
+   */
   readonly unreported?: number;
 }
 
-/** Those who a call is charged to, and what it called. */
+/** The key and team that a call is charged to, and its model. */
 interface Charged {
   readonly key: string | null;
-  /** The team that the key had at the call: it may have another one since, or be gone. */
+  /** The team of the key at the time of the call. */
   readonly team: string | null;
   readonly model: string | null;
 }
 
-/** The reported use of calls of one key for which nothing was reserved. */
+/** The reported use of calls of one key without a reservation. */
 export interface ReportedCost extends CostSums, Omit<Charged, 'key'> {}
 
-/** The sums of one key and one model. */
 export interface CostLine extends CostSums, Charged {}
 
-/** A table of costs, by key, its team and model, and the sum of what found no line of its own in it. */
+/** Costs by key, team and model, with one sum for everything that has no line of its own. */
 export interface CostTable {
   readonly lines: readonly CostLine[];
-  /** Null: everything has its line. */
+  /** null if everything has a line. */
   readonly rest: CostSums | null;
 }
 
-/** The table of one day of UTC, by its number since 1970. */
+/** The table of one UTC day, by its number since 1970. */
 export interface DayCosts extends CostTable {
   readonly day: number;
 }
 
-/** The costs of a pool: the day that is open, and those that are over and in no row of their own yet. */
+/** The costs of a pool: the current day, and completed days that have no row of their own yet. */
 export interface Costs {
   today: Writable | null;
   closed: DayCosts[];
@@ -54,21 +56,19 @@ interface Writable {
   rest: CostSums | null;
 }
 
-/** The use of one call. */
 export interface CalledFor
   extends Omit<CostSums, 'calls' | 'unpriced' | 'waited' | 'unreported'>, Charged {
   readonly isUnpriced: boolean;
-  /** The provider reported no use. Absent: it did, or an estimate counts. */
+  /** The provider reported no use. Absent if it did, or if an estimate counts. */
   readonly isUnreported?: boolean;
   readonly hasWaited: boolean;
 }
 
-/** Maximum pairs of a key, in its team, and a model that have a line of their own. */
+/** Maximum number of lines, one per key, team and model. */
 export const COST_LINES_MAX = 200;
 
 export const DAY_MS = 86_400_000;
 
-/** The sums of no calls. */
 export const NO_COSTS: CostSums = {
   usd: 0,
   inputTokens: 0,
@@ -79,17 +79,16 @@ export const NO_COSTS: CostSums = {
   waited: 0,
 };
 
-/** The costs of a pool that has not served a call. */
 export function emptyCosts(): Costs {
   return { today: null, closed: [] };
 }
 
-/** Numbers the day of UTC of an instant. */
+/** Returns the number of the UTC day of an instant. */
 export function dayOf(at: number): number {
   return Math.floor(at / DAY_MS);
 }
 
-/** Counts a call, in the day in which it ended. A clock that went back is still in the day that it was in. */
+/** Counts a call on the day on which it ended. A clock that was set back does not return to the previous day. */
 export function noteCost(costs: Costs, call: CalledFor, now: InstantMs): void {
   const { key, team, model, isUnpriced, isUnreported = false, hasWaited, ...used } = call;
   const sums = {
@@ -128,7 +127,7 @@ function addToLine(
   else table.rest = addSums(table.rest ?? NO_COSTS, sums);
 }
 
-/** Counts all costs of another table beside these, as of today. */
+/** Adds all costs of another pool to today's table. */
 export function addCosts(costs: Costs, { today, closed }: Costs, now: InstantMs): void {
   const added = today === null ? closed : [...closed, today];
   if (added.length === 0) return;
@@ -137,12 +136,15 @@ export function addCosts(costs: Costs, { today, closed }: Costs, now: InstantMs)
   costs.today = { day: table.day, lines: [...lines], rest };
 }
 
-/** Takes the days that are over, to be written in rows of their own. */
+/** Removes and returns the completed days, for rows of their own. */
 export function takeClosed(costs: Costs): readonly DayCosts[] {
   return costs.closed.splice(0);
 }
 
-/** Adds tables up. Beyond the most lines those of the least cost are in the rest, so the sums stay what they are. */
+/**
+ * Adds tables up. Beyond the maximum number of lines, the cheapest ones are added to the rest, so the sums stay
+ * correct.
+ */
 export function joinCosts(tables: readonly CostTable[]): CostTable {
   const [first, second] = tables;
   if (first !== undefined && second === undefined) return first;
@@ -161,12 +163,10 @@ export function joinCosts(tables: readonly CostTable[]): CostTable {
   };
 }
 
-/** Adds up all of a table. */
 export function totalOf({ lines, rest }: CostTable): CostSums {
   return lines.reduce<CostSums>(addSums, rest ?? NO_COSTS);
 }
 
-/** Adds one sum to another. */
 export function addSums(a: CostSums, b: CostSums): CostSums {
   const unreported = (a.unreported ?? 0) + (b.unreported ?? 0);
   return {
@@ -181,7 +181,7 @@ export function addSums(a: CostSums, b: CostSums): CostSums {
   };
 }
 
-/** Finds the table of a day, and closes the one before it. */
+/** Returns the table of a day, and closes the previous one. */
 function openDay(costs: Costs, day: number): Writable {
   const open = costs.today;
   if (open !== null && open.day >= day) return open;

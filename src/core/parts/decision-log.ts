@@ -10,15 +10,16 @@ import type { ReportedCalls } from './prefetches.ts';
 
 /**
  * Why a call is not granted at once.
+ *
  * - `operator_pause`, `upstream_pause`: nothing is granted for now.
  * - `breaker`: the upstream failed too often, or is being probed.
- * - `members_out`: all members are out.
- * - `settling`: the group was reset or re-routed a moment ago, and waits for older calls to come back.
- * - `cap`: its tenant, its agent, or calls that wait elsewhere have as many slots as they may.
- * - `slots`: all slots are in use, or fewer are free than it takes.
+ * - `members_out`: no member is available.
+ * - `settling`: the group was reset or re-routed a moment ago, and waits for older calls to return.
+ * - `cap`: its tenant, its agent, or calls that wait elsewhere are at their maximum.
+ * - `slots`: all slots are in use, or too few are free for it.
  * - `rates`: a limit of requests or tokens is used up.
- * - `member`: the member that it belongs to has no room, and others have.
- * - `order`: there is room, and others go first.
+ * - `member`: its affine member has no room, and others do.
+ * - `order`: there is room, and other calls go first.
  * - `elsewhere`: there is room, and another group that it also needs is full.
  */
 export type WaitCause =
@@ -34,41 +35,41 @@ export type WaitCause =
   | 'order'
   | 'elsewhere';
 
-/** The reason why a call waits. */
 export interface WaitReason {
   readonly cause: WaitCause;
   /** The calls that the upstream stops or limits. Absent if they are all calls. */
   readonly scope?: Scope;
 }
 
-/** Why a queued call waits now, and how much longer it will, as far as that can be known. */
+/** The wait reason of a queued call, and how much longer it will probably wait. */
 export interface Outlook extends WaitReason {
-  /** In milliseconds. Null: it depends on calls that end, and none does, or on something without a known end. */
+  /** In milliseconds. null if the wait depends on calls and none ends, or on something without a known end. */
   readonly estimateMs: number | null;
 }
 
-/** The place of a queued call, and its outlook. */
+/** The position of a queued call, and its outlook. */
 export interface QueuePosition {
-  /** Waiters that will probably be granted before it. */
+  /** Number of waiters that will probably be granted before it. */
   readonly position: number;
   readonly estimateMs: number | null;
-  /** Null: it does not wait any more. */
+  /** null if it no longer waits. */
   readonly waitsFor: WaitReason | null;
-  /** How long no call has ended, in milliseconds, where that is why there is no estimate. Null: it is not. */
+  /** How long no call has ended, in milliseconds, if that is why there is no estimate. null otherwise. */
   readonly quietMs: number | null;
 }
 
 /**
  * Why a call went to its member.
- * - `sole`: the group has but one.
- * - `affinity`: others of its agent or caller ran there lately.
- * - `left`: its own member had no room and would not have had it in time.
- * - `load`: of its tier, the largest part of the slots was free there.
- * - `dry_run`: it was let pass, room or not.
+ *
+ * - `sole`: the group has only one.
+ * - `affinity`: other calls of its agent or caller ran there lately.
+ * - `left`: its affine member had no room and would not have had it in time.
+ * - `load`: the member had the largest free share of slots in its tier.
+ * - `dry_run`: it passed regardless of room.
  */
 export type PlacedBy = 'sole' | 'affinity' | 'left' | 'load' | 'dry_run';
 
-/** Why a member did not take a call that another one took. */
+/** Why a member did not get a call that went to another one. */
 export type PassedOver =
   | 'excluded'
   | 'out'
@@ -81,69 +82,72 @@ export type PassedOver =
   | 'tier'
   | 'load';
 
-/** Where a call went, and why not elsewhere. */
+/** The member of a call, and why each other member was not chosen. */
 export interface MemberChoice {
   readonly member: MemberId;
   readonly by: PlacedBy;
   readonly others: readonly { readonly member: MemberId; readonly cause: PassedOver }[];
 }
 
-/** A decision about one attempt of a call, and what became of it. `left`: its caller went, or did not ask again in time. */
+/**
+ * A decision about one attempt of a call, and its outcome. `left` means that its caller disconnected or did not repeat
+ * its acquire call in time.
+ */
 export interface Decision {
   ticket: Ticket;
   readonly leaseId: LeaseId;
   readonly arrivedAt: InstantMs;
   readonly decidedAt: InstantMs;
   readonly decided: 'granted' | 'rejected' | 'left' | 'moved';
-  /** Null unless it was rejected. */
+  /** null unless it was rejected. */
   readonly rejection: Rejection | null;
-  /** Waiters ahead of it when it came; 0: nobody. */
+  /** Number of waiters ahead of it on arrival. */
   readonly positionAtArrival: number;
-  /** The cause for which it was not granted when it came; null: it was. */
+  /** Why it was not granted on arrival. null if it was. */
   readonly waitedFor: WaitCause | null;
   /** The calls that this reason applies to. Absent if they are all calls. */
   readonly scope?: Scope;
-  /** Null: it went to none, or the group names no members. */
+  /** null if it went to no member, or if the group names none. */
   readonly placed: MemberChoice | null;
-  /** The upstream's answer, as soon as it is known. */
+  /** The upstream's answer, once it is known. */
   upstreamStatus: number | null;
   upstreamSignal: Pick<UpstreamSignal, 'kind' | 'retryAfterMs'> | null;
-  /** The end of its lease; null: it has none, or still holds it. */
+  /** How its lease ended. null if it has no lease, or still holds it. */
   ended: LeaseOutcome | 'expired' | null;
   endedAt: InstantMs | null;
-  /** Its use, as its limits count it. Absent: nobody counts, or it is not over. */
+  /** Its use, as its limits count it. Absent if it is not counted, or if the call has not ended. */
   used?: { readonly inputTokens: number; readonly outputTokens: number; readonly usd: number };
-  /** The model that its answer named. Absent: the call named one, or none is known. */
+  /** The model in its answer. Absent if the request named a model, or if none is known. */
   reportedModel?: string;
-  /** Words of its holder at its end. Absent: nothing. */
+  /** What its holder reported at its end. Absent if nothing. */
   notes?: CallNotes;
-  /** Granted by an earlier instance, which alone knows since when it waited. Absent: by this one. */
+  /** Set if an earlier instance granted it. Its time in the queue is then unknown here. */
   readonly isOfEarlier?: true;
-  /** It ran on a lent slot, and asked nobody. Absent: it asked. */
+  /** Set if it ran on a prefetched slot, without an acquire call. */
   isLent?: true;
 }
 
-/** The last decisions of a group. They are in memory only: explaining a call must not cost a row. */
+/** The last decisions of a group. They are in memory only, because explaining a call must not cost a row. */
 export interface DecisionLog {
   readonly ring: Decision[];
-  /** Index where the next one goes, over the oldest once the ring is full. */
+  /** Index of the next entry. Once the ring is full, it overwrites the oldest. */
   next: number;
-  /** Those that the last event has made, for whoever watches the group. */
+  /** Decisions of the last event, for the live feed. */
   readonly made: Decision[];
-  /** Those with which it was over: whose lease it ended, and who got none. */
+  /** Decisions that the last event completed: their lease ended, or they got none. */
   readonly over: Decision[];
-  /** Calls on lent slots that it told of. */
+  /** Calls on prefetched slots that the last event reported. */
   readonly lent: ReportedCalls[];
 }
 
-/** Maximum decisions that are remembered. Each holds on to its ticket, about half a kilobyte together. */
+/** Maximum number of remembered decisions. Each one with its ticket takes about half a kilobyte. */
 export const DECISIONS_MAX = 500;
 
 export function emptyDecisionLog(): DecisionLog {
   return { ring: [], next: 0, made: [], over: [], lent: [] };
 }
 
-/** Forgets what the event before has made and ended. */
+/** Clears the results of the previous event. */
 export function beginEvent({ made, over, lent: prefetched }: DecisionLog): void {
   made.length = 0;
   over.length = 0;
@@ -157,12 +161,12 @@ export function addDecision(log: DecisionLog, decision: Decision): void {
   if (decision.decided !== 'granted') log.over.push(decision);
 }
 
-/** Reads the last one; undefined: there is none. */
+/** Returns the last decision. undefined if there is none. */
 export function lastDecision({ ring, next }: DecisionLog): Decision | undefined {
   return ring[(next + DECISIONS_MAX - 1) % DECISIONS_MAX];
 }
 
-/** Lists all that are remembered, the latest decided first. */
+/** Lists all remembered decisions, newest first. */
 export function latestFirst({ ring, next }: DecisionLog): Decision[] {
   return [...ring.slice(next), ...ring.slice(0, next)].toReversed();
 }

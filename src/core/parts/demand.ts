@@ -10,10 +10,10 @@ export interface GuessRates extends Pick<RateSettings, 'itpm' | 'otpm' | 'tpm' |
   readonly usd: number | null;
 }
 
-/** Usage that is assumed of a call without an estimate. */
+/** The use that is assumed for a call without an estimate. */
 export const ONE_REQUEST: CallUsage = { requests: 1, inputTokens: 0, outputTokens: 0 };
 
-/** Output tokens that are assumed of a call of a model of which nothing is known, if the call says nothing. */
+/** Output tokens that are assumed if the model is unknown and the call sets no maximum. */
 const OUTPUT_GUESS_TOKENS = 1_000;
 
 /**
@@ -36,7 +36,7 @@ export function demandOf(
   const guessed = Math.min(expected, leastOf(rates.otpm), besideInput);
   const most = maxOutputTokens ?? guessed;
   const outputTokens = { max_tokens: most, mean: guessed, none: 0 }[reserve];
-  // If the body was read, budgets count the whole estimate, because money that is spent does not come back.
+  // If the body was read, budgets count the whole estimate, because spent money is not refunded.
   const charged = estimate.isInputGuess === true ? inputTokens : counted;
   const costAt = ({ input, output }: TokenPrices): number => {
     const usd = charged * input;
@@ -55,19 +55,19 @@ function inputWithin(rates: GuessRates, estimate: CallEstimate, counted: number)
   const { isInputGuess, leastInputTokens, maxOutputTokens, reserve } = estimate;
   const least = isInputGuess === true ? 0 : leastInputTokens;
   if (least === undefined) return counted;
-  // At least one, or a call of an unknown length would cost nothing.
+  // At least one token. Otherwise a call of unknown length would cost nothing.
   const output = reserve === 'max_tokens' ? (maxOutputTokens ?? 0) : 0;
   const most = Math.max(1, Math.min(leastOf(rates.itpm), leastOf(rates.tpm, rates.tpd) - output));
   return Math.max(least, Math.min(counted, most));
 }
 
-/** Reads what a call demands if it runs at a member. */
+/** Returns the demand of a call at a member. */
 export function demandAt(demand: Demand, member: MemberId): Demand {
   const { usd, usdAt } = demand;
   return usdAt === undefined ? demand : { ...demand, usd: usdAt.get(member) ?? usd };
 }
 
-/** Finds the least of the limits that are set, and 1 where it is 0: a call that takes nothing would pass it. */
+/** Returns the lowest limit, and at least 1. With 0, a call without tokens would pass it. */
 function leastOf(...limits: readonly (number | null)[]): number {
   return Math.max(1, Math.min(...limits.map((limit) => limit ?? Infinity)));
 }

@@ -1,57 +1,57 @@
 import { earlier, instant, type InstantMs, type TicketId } from '../words/ids.ts';
 
 /**
- * Evidence for and against a refusal for concurrency. One refusal alone may be a call that is refused
- * whatever happens, or a limit that is misread: it says that the upstream takes no more than was in
- * flight, and is believed as far as nothing that was served says otherwise. A second one, of another call
- * and before anything contradicts the first, is believed whatever was served before.
+ * Evidence for and against a refusal for concurrency.
+ *
+ * A single refusal may come from a call that is always refused, or from a misread limit. It claims that the upstream
+ * accepts no more than what was in flight. It is believed unless calls served lately contradict it. A second refusal,
+ * of another call and before anything contradicts the first, is believed in any case.
  */
 export interface Evidence {
-  /** The most slots at the upstream of which the last was served, and when that was seen. */
+  /** The highest number of slots at the upstream for which a call was served, and when that was last seen. */
   servedSlots: number;
   servedAt: InstantMs;
-  /** More than that, as often as it was seen: once may be chance, because another call had just ended. */
+  /** A higher number, and how often it was seen. Once may be a coincidence, because another call had just ended. */
   moreSlots: number;
   moreSeen: number;
   refusedAt: InstantMs;
-  /** The last refusal. Null: there was none, or more at once were served since. */
+  /** The last refusal. null if there was none, or if more concurrent calls were served since. */
   refusal: RefusalEvidence | null;
 }
 
 interface RefusalEvidence {
   readonly ticketId: TicketId;
   readonly at: InstantMs;
-  /** Slots of the others that were at the upstream: it claims that there is no room for more. */
+  /** Slots of the other calls at the upstream. The refusal claims that there is no room for more. */
   readonly slots: number;
-  /** The most slots at the upstream of a call that was granted and served since. */
+  /** The highest number of slots at the upstream for a call that was granted and served since. */
   servedSlots: number;
-  /** It was not believed: its call lets others try first whether there is room. */
+  /** Whether it was not believed, so its call lets other calls test for room first. */
   isHeldBack: boolean;
 }
 
-/** A call that was served. */
 export interface ServedCall {
   readonly grantedAt: InstantMs;
-  /** Slots that were at the upstream when it was granted, its own among them. */
+  /** Slots at the upstream when it was granted, including its own. */
   readonly slotsAtGrant: number;
 }
 
-/** How long what was served counts. Where the upstream takes less now, that costs one refusal more. */
+/** How long served calls count as evidence. If the upstream accepts fewer calls now, one more call is refused. */
 const SERVED_TTL_MS = 600_000;
 
 /**
- * Minimum sights of more slots than were served at once before, until they count. On a busy machine the ends
- * of calls are heard of late, so the fifth of a limit of 4 is served by chance now and then, and a probe then
- * costs two refusals: with 3, in 42 % of simulated minutes of calls of 300 ms; with 8, in 3 %.
+ * How often a higher number must be seen before it counts. On a busy machine, ends of calls arrive late, so the fifth
+ * call of a limit of 4 is sometimes served by coincidence, and a probe then costs two refusals. In simulations of calls
+ * of 300 ms this happened in 42 % of minutes with a value of 3, and in 3 % with 8.
  */
 const SEEN_MIN = 8;
 
-/** How long after a refusal a second one confirms it. */
+/** How long a second refusal can confirm the first one. */
 const CONFIRMED_WITHIN_MS = 5_000;
 
 /**
- * How long a call whose refusal was not believed lets the others try: longer than the slot of the
- * refused call stays down by default, and short enough that its own next refusal confirms the first.
+ * How long a call with a disbelieved refusal lets others go first. It is longer than the default cooldown after a
+ * refusal, and short enough for its own next refusal to confirm the first one.
  */
 export const HELD_BACK_MS = 4_000;
 
@@ -67,9 +67,9 @@ export function noEvidence(): Evidence {
 }
 
 /**
- * Takes a refusal in, and weighs it.
+ * Adds a refusal to the evidence.
  *
- * @returns how many slots at once the upstream takes, by all that is known
+ * @returns the number of slots that the upstream accepts, by all evidence
  */
 export function weighRefusal(
   evidence: Evidence,
@@ -80,7 +80,7 @@ export function weighRefusal(
   const isConfirmed =
     first !== null &&
     now - first.at <= CONFIRMED_WITHIN_MS &&
-    // The same call again, beside fewer others, may as well be refused whatever happens.
+    // The same call beside fewer others may be refused in any case.
     (first.ticketId !== ticketId || first.slots <= othersInUse);
   const isFresh = now - evidence.servedAt <= SERVED_TTL_MS;
   const served = isConfirmed ? first.servedSlots : isFresh ? evidence.servedSlots : 0;
@@ -93,7 +93,7 @@ export function weighRefusal(
   return slots;
 }
 
-/** Notes a refusal that may have another cause: if that is not it, the next one confirms this. */
+/** Notes a refusal that may have another cause. If it does not, the next refusal confirms this one. */
 export function noteOpenRefusal(
   evidence: Evidence,
   { ticketId, othersInUse }: { readonly ticketId: TicketId; readonly othersInUse: number },
@@ -106,8 +106,8 @@ export function noteOpenRefusal(
 }
 
 /**
- * Notes that a call was served which made so many slots at the upstream when it was granted. Where something
- * was refused since, it may be one of those.
+ * Notes a served call, with the number of slots at the upstream when it was granted. A call granted before the last
+ * refusal may be one of those that caused it, so it does not count.
  */
 export function noteAccepted(
   evidence: Evidence,
@@ -134,8 +134,8 @@ function noteMore(evidence: Evidence, slots: number, now: InstantMs): void {
 }
 
 /**
- * Whether a call lets others try first: it was refused, and that was not believed. Beside fewer it waits
- * too, or the oldest would meet every refusal of an upstream that takes less now.
+ * Whether a call lets others go first, because its refusal was not believed. It does so even beside fewer calls.
+ * Otherwise the oldest call would meet every refusal of an upstream that accepts fewer calls now.
  */
 export function letsOthersTry(
   { refusal }: Evidence,
@@ -145,23 +145,23 @@ export function letsOthersTry(
   return refusal?.isHeldBack === true && refusal.ticketId === ticketId && othersInUse > 0;
 }
 
-/** Whether a refusal is in doubt, so that it matters to hear at the headers what is served. */
+/** Whether a refusal is in doubt, so that reports of served calls at their headers matter. */
 export function isInDoubt({ refusal }: Evidence, now: InstantMs): boolean {
   return refusal !== null && now - refusal.at <= CONFIRMED_WITHIN_MS;
 }
 
-/** Reads until when a call is held back; null: none is. */
+/** Returns how long a call is held back. null if none is. */
 export function heldBackUntil({ refusal }: Evidence): InstantMs | null {
   return refusal?.isHeldBack === true ? instant(refusal.at + HELD_BACK_MS) : null;
 }
 
-/** Lets a call go that was held back for long enough. */
+/** Ends the hold of a call that was held back long enough. */
 export function endHoldBack({ refusal }: Evidence, now: InstantMs): void {
   if (refusal?.isHeldBack !== true || now < refusal.at + HELD_BACK_MS) return;
   refusal.isHeldBack = false;
 }
 
-/** Brings what a clock that was ahead has noted back to now. */
+/** Corrects times that were noted by a clock that was ahead. */
 export function rebase(evidence: Evidence, now: InstantMs): void {
   evidence.servedAt = earlier(evidence.servedAt, now);
   evidence.refusedAt = earlier(evidence.refusedAt, now);

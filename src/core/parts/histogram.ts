@@ -1,17 +1,13 @@
-/**
- * Counts of durations between bounds. Counts alone can be added up over time and over pools,
- * which quantiles cannot.
- */
+/** Counts of durations in buckets. Unlike quantiles, counts can be added up over time and over pools. */
 export interface Histogram {
-  /** One for each of `BOUNDS_MS`, and a last one for what is longer than all of them. Not cumulative. */
+  /** One count for each of `BOUNDS_MS`, and a last one for longer durations. Not cumulative. */
   readonly counts: number[];
   sumMs: number;
 }
 
 /**
- * Upper bounds of the buckets, in milliseconds. The first 14 are those that OpenTelemetry's GenAI
- * conventions give for the duration of an operation (0.01 s, doubled up to 81.92 s); three more reach
- * beyond the longest wait that is usual here.
+ * Upper bounds of the buckets, in milliseconds. The first 14 are the bounds of OpenTelemetry's GenAI conventions for
+ * the duration of an operation (0.01 s, doubled up to 81.92 s). Three more cover the longest usual waits.
  */
 export const BOUNDS_MS: readonly number[] = Array.from(
   { length: 17 },
@@ -22,12 +18,11 @@ export function emptyHistogram(): Histogram {
   return { counts: emptyCounts(), sumMs: 0 };
 }
 
-/** Makes as many zeros as there are buckets. */
 export function emptyCounts(): number[] {
   return Array.from({ length: BOUNDS_MS.length + 1 }, () => 0);
 }
 
-/** Counts a duration, so often. A negative one, of a clock that went back, counts as none. */
+/** Counts a duration `times` times. A negative duration, from a clock that was set back, counts as 0. */
 export function observe(histogram: Histogram, durationMs: number, times = 1): void {
   let bucket = 0;
   while (durationMs > (BOUNDS_MS[bucket] ?? Infinity)) bucket += 1;
@@ -40,15 +35,14 @@ export function countsSince(counts: readonly number[], before: readonly number[]
   return counts.map((count, bucket) => count - (before[bucket] ?? 0));
 }
 
-/** Adds the counts of both. */
 export function addCounts(a: readonly number[], b: readonly number[]): number[] {
   return a.map((count, bucket) => count + (b[bucket] ?? 0));
 }
 
 /**
- * Estimates the duration, in milliseconds, that the part `share` of all does not exceed: between the bounds
- * of its bucket in proportion, as Prometheus' `histogram_quantile` has it. What is longer than the last bound
- * counts as that long. Null: nothing was counted.
+ * Estimates the duration, in milliseconds, that the share `share` of all durations does not exceed. It interpolates
+ * within a bucket, like `histogram_quantile` of Prometheus. Durations beyond the last bound count as that bound. null
+ * if nothing was counted.
  */
 export function quantileMs(counts: readonly number[], share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);

@@ -1,63 +1,62 @@
 import { earlier, instant, type InstantMs, type TicketId } from '../words/ids.ts';
 
 /**
- * Lessons about how much longer the upstream counts a call than the group does. Where every slot counts, a call
- * that follows too soon on one that has ended is refused as one too many. So slots stay down for a while after
- * their calls: not at all until a refusal shows a lag, and then as long as is accepted and hardly longer.
+ * Learns how much longer the upstream counts a call than the group does. At full use, a call that follows too soon
+ * after another one has ended is refused. So slots cool down after their calls. There is no cooldown until a refusal
+ * shows a lag, and then it is about as short as the upstream accepts.
  *
- * The **gap** of a call is how long ago those had ended, when it went out, that leave it no room if they still
- * count. A refusal says that the lag is longer than the gap, or that the upstream takes fewer calls: the cool-down
- * grows in two steps to its maximum, and what that does not cure is no lag. So a lag does not pull the ceiling
- * down.
+ * The **gap** of a call is the time between its start and the end of those calls that leave it no room if they still
+ * count. A refusal means that the lag is longer than the gap, or that the upstream accepts fewer calls. The cooldown
+ * grows in two steps to its maximum. If that does not help, there is no lag. So a lag does not lower the ceiling.
  */
 export interface Lag extends KnownLag {
-  /** Calls accepted in a row after a gap shorter than the cool-down, and the longest of those gaps. */
+  /** Calls accepted in a row after a gap shorter than the cooldown, and the longest of these gaps. */
   taken: number;
   takenMs: number;
-  /** Calls accepted after any gap since the last probe, and how many there must be before the next. */
+  /** Calls accepted after any gap since the last probe, and the number required before the next one. */
   served: number;
   servedBeforeProbe: number;
-  /** The last refusal that was taken for a lag, and the call whose refusal made the cool-down longer last. */
+  /** The last refusal that counted as a lag, and the call whose refusal last raised the cooldown. */
   refusedAt: InstantMs;
   raisedBy: TicketId | null;
-  /** The case for a lower ceiling; null: what was refused was accepted since. */
+  /** The evidence for a lower ceiling. null if calls like the refused ones were accepted since. */
   doubt: LagDoubt | null;
   /**
-   * Cool-down and gap of when all slots were last seen to be taken, those that may still have counted among them. What
-   * was refused since may as well be a lower ceiling's.
+   * Cooldown and gap at the last time that all slots, including those that may still have counted, were seen to be
+   * accepted. Later refusals may also mean a lower ceiling.
    */
   sure: KnownLag;
   /** How often that was seen since the last refusal. */
   fullSeen: number;
-  /** The last time that this was found true: for a while other refusals are no lag either. */
+  /** When the doubt was last confirmed. For a while after that, no refusal counts as a lag. */
   notCuredAt: InstantMs;
 }
 
 interface KnownLag {
-  /** The cool-down in force: the shortest that is accepted, as far as is known. 0: none. */
+  /** The cooldown in force, the shortest one known to be accepted. 0 if there is none. */
   ms: number;
-  /** The longest gap that was refused, while nothing was accepted after a shorter one. */
+  /** The longest refused gap for which no shorter gap was accepted. */
   refusedMs: number;
 }
 
-/** Refusals since the first of which no call was accepted beside as many. */
+/** Refusals without an accepted call beside as many others since the first of them. */
 interface LagDoubt {
-  /** The fewest slots at the upstream of one of the refused. */
+  /** The lowest number of slots at the upstream among the refused calls. */
   readonly slots: number;
-  /** How many there were, but for those that went out before the cool-down was made longer. */
+  /** Number of refusals, except those of calls sent before the cooldown was raised. */
   readonly times: number;
-  /** How often the cool-down was made longer since a call was accepted beside fewer. */
+  /** How often the cooldown was raised since a call beside fewer others was accepted. */
   raises: number;
-  /** Cool-down and gap of before. */
+  /** Cooldown and gap before the first of these refusals. */
   readonly before: KnownLag;
 }
 
 /** A call that was accepted or refused. */
 export interface GappedCall {
   readonly grantedAt: InstantMs;
-  /** Slots that were at the upstream when it was granted, its own among them. */
+  /** Slots at the upstream when it was granted, including its own. */
   readonly slotsAtGrant: number;
-  /** Infinity: no call that has ended was in its way. */
+  /** Infinity if no ended call can have taken its room. */
   readonly gapMs: number;
 }
 
@@ -69,48 +68,52 @@ interface LagRefusedCall extends GappedCall {
 export const LAG_MAX_MS = 1_000;
 
 /**
- * The cool-down after the first refusal where there was none. The second makes it the longest, so that a lag costs no
- * call more than two tries.
+ * The first cooldown after a refusal. The second step is the maximum, so that a lag costs each call at most two
+ * attempts.
  */
 const FIRST_MS = 200;
 
-/** By what the cool-down exceeds a refused gap, where there was one. */
+/** By how much the cooldown exceeds a refused gap. */
 const RAISE = 1.5;
 const RAISE_MIN_MS = 50;
 
-/** How near the cool-down comes to the longest gap that was refused. */
+/** The cooldown counts as near to the longest refused gap within these bounds. */
 const NEAR_MS = 4;
 const NEAR_SHARE = 0.1;
 
-/** The part of the cool-down that is tried once it is as near as that: the lag may have shrunk. */
+/** The share of the cooldown that is tried once it is near. The lag may have become shorter. */
 const SHRINK = 0.9;
 
-/** Minimum cool-down that is worth having. */
+/** Minimum useful cooldown. */
 const LEAST_MS = 4;
 
-/** Calls that prove a shorter cool-down, and one that was refused before: a busy machine hears of ends late. */
+/**
+ * Number of calls that prove a shorter cooldown, and one that was refused before. More than one, because a busy machine
+ * receives ends late.
+ */
 const TAKEN_MIN = 2;
 const TAKEN_AGAIN_MIN = 8;
 
 /**
- * Calls accepted before a probe, and before one of what was refused before: of those twice as many with each that
- * fails. A failed probe is one refused call.
+ * Number of accepted calls before a probe, and before a probe of a gap that was refused before. The latter doubles with
+ * each failure. A failed probe is one refused call.
  */
 const SERVED_BEFORE_PROBE = 4;
 const SERVED_BEFORE_SHRINK_MIN = 64;
 const SERVED_BEFORE_SHRINK_MAX = 512;
 
-/** How many such refusals say that the upstream takes fewer, though none of them met the longest cool-down. */
+/** Number of such refusals that prove a lower ceiling, even if none of them met the longest cooldown. */
 const DOUBTED_MAX = 4;
 
-/** Sights of all slots taken that make what is known sure: on a busy machine ends of calls are heard late. */
+/**
+ * How often all slots must be seen in use before the lessons are certain. On a busy machine, ends of calls arrive late.
+ */
 const FULL_MIN = 8;
 
-/** How long a doubt lasts without another refusal, and how long refusals are no lag once it was found true. */
+/** How long a doubt lasts without another refusal, and how long no refusal counts as a lag after it was confirmed. */
 const DOUBT_MS = 60_000;
 const NOT_CURED_MS = 60_000;
 
-/** The lag of an upstream that has refused nothing. */
 export function noLag(): Lag {
   return {
     ms: 0,
@@ -129,16 +132,16 @@ export function noLag(): Lag {
 }
 
 /**
- * Takes in that a call was refused because too many were in flight.
+ * Learns from a refusal for too many concurrent calls.
  *
- * @returns whether a lag may be why; otherwise the upstream takes fewer calls
+ * @returns whether a lag may explain it. Otherwise the upstream accepts fewer calls
  */
 export function explainsRefusal(lag: Lag, call: LagRefusedCall, now: InstantMs): boolean {
   const { gapMs, ticketId } = call;
   if (gapMs === Infinity || now - lag.notCuredAt < NOT_CURED_MS) return false;
   if (now - lag.refusedAt > DOUBT_MS) lag.doubt = null;
   const { doubt, ms, refusedMs } = lag;
-  // Others were accepted since it made the cool-down longer: it may be refused whatever happens.
+  // Other calls were accepted since this one raised the cooldown, so it may be refused in any case.
   if (doubt === null && lag.raisedBy === ticketId && gapMs >= ms) return false;
   const next = withRefusal(doubt ?? { ...NO_DOUBT, before: { ms, refusedMs } }, ms, call);
   const isExhausted = gapMs >= LAG_MAX_MS && next.raises > 0;
@@ -163,7 +166,7 @@ function withRefusal(
   ms: number,
   { slotsAtGrant, gapMs }: LagRefusedCall,
 ): LagDoubt {
-  // Those that went out before the cool-down was made longer bring no news.
+  // Calls sent before the cooldown was raised bring no new information.
   const times = doubt.times + (gapMs >= ms || doubt.raises === 0 ? 1 : 0);
   return { ...doubt, slots: Math.min(doubt.slots, slotsAtGrant), times };
 }
@@ -177,8 +180,8 @@ function raise(lag: Lag, doubt: LagDoubt, { ticketId, gapMs }: LagRefusedCall): 
 }
 
 /**
- * Takes in that the upstream takes fewer calls than it did. So what it refused meanwhile shows no lag, unless that was
- * one call that is refused whatever happens.
+ * Notes that the upstream accepts fewer calls than before. So its refusals meanwhile show no lag, unless they were all
+ * of one call that is always refused.
  */
 export function noteFewer(lag: Lag, ticketId: TicketId): void {
   if (lag.raisedBy === ticketId) return;
@@ -187,10 +190,10 @@ export function noteFewer(lag: Lag, ticketId: TicketId): void {
 }
 
 /**
- * Takes in that a call was accepted.
+ * Learns from an accepted call.
  *
- * @param full whether it took the last slot, of those that calls had, or of all that may have counted: then what was
- *   refused before is no matter of the ceiling
+ * @param full whether it took the last slot of those in use, or of all that may have counted. In the latter case,
+ * earlier refusals were not caused by the ceiling
  */
 export function noteAccepted(
   lag: Lag,
@@ -223,14 +226,14 @@ export function noteAccepted(
   awaitProbe(lag, wasRefused ? 1 / 2 : 1);
 }
 
-/** Takes the cool-down of the next slot: now and then a shorter one, to find out whether that is enough. */
+/** Returns the cooldown of the next slot. From time to time it is shorter, to probe whether that is enough. */
 export function takeCooldownMs(lag: Lag): number {
   if (lag.ms === 0 || lag.served < servedBeforeProbe(lag)) return lag.ms;
   lag.served = 0;
   return probeMs(lag);
 }
 
-/** Few while there is a shorter one between what is accepted and what was refused. */
+/** Few calls suffice while there are untested values between the accepted and the refused gap. */
 function servedBeforeProbe(lag: Lag): number {
   return lag.doubt === null && isNear(lag) ? lag.servedBeforeProbe : SERVED_BEFORE_PROBE;
 }
@@ -245,7 +248,7 @@ function probeMs(lag: Lag): number {
   return shorter < LEAST_MS ? 0 : shorter;
 }
 
-/** Begins to wait for the next probe of what was refused before, so many times as long as for the last. */
+/** Restarts the wait for the next probe of a refused gap, with the last length multiplied by `times`. */
 function awaitProbe(lag: Lag, times: number): void {
   lag.taken = 0;
   lag.takenMs = 0;
@@ -254,7 +257,7 @@ function awaitProbe(lag: Lag, times: number): void {
   lag.servedBeforeProbe = Math.min(SERVED_BEFORE_SHRINK_MAX, served);
 }
 
-/** Brings what a clock that was ahead has noted back to now. */
+/** Corrects times that were noted by a clock that was ahead. */
 export function rebase(lag: Lag, now: InstantMs): void {
   lag.refusedAt = earlier(lag.refusedAt, now);
   lag.notCuredAt = earlier(lag.notCuredAt, now);

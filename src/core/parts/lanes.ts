@@ -1,25 +1,21 @@
 import type { GroupSettings } from '../words/settings.ts';
 import { LANES, type Lane } from '../words/ticket.ts';
 
-/** Minimum credit for a turn: a little less than 1, because shares such as 0.1 add up inexactly. */
+/** Minimum credit for a turn. A little less than 1, because shares such as 0.1 add up inexactly. */
 const ONE_TURN = 1 - 1e-9;
 
-/** Maximum credit, with which a lane catches up that could not be served for a while. */
+/** Maximum credit, with which a lane catches up after it could not be served for a while. */
 const CREDIT_MAX = 2;
 
-/** The part of a group's state that the lanes look at. */
 interface LaneState {
-  /** Turns that lower lanes are owed. */
+  /** Credit of the lower lanes, in turns. */
   readonly laneCredit: Record<Lane, number>;
-  /** Lengths of the lanes; it only counts which are 0. */
+  /** Lengths of the lanes. It only matters which are 0. */
   readonly queue: { readonly lanes: Readonly<Record<Lane, { readonly length: number }>> };
   readonly settings: Pick<GroupSettings, 'laneShares'>;
 }
 
-/**
- * Ranks the lanes: a lane that is owed a turn goes first, the one with most credit before the
- * others; then by priority.
- */
+/** Ranks the lanes. A lane that is owed a turn goes first, by the largest credit. Then they go by priority. */
 export function laneTurns({ laneCredit }: Pick<LaneState, 'laneCredit'>): Record<Lane, number> {
   const owed = LANES.filter((lane) => laneCredit[lane] >= ONE_TURN).toSorted(
     (a, b) => laneCredit[b] - laneCredit[a],
@@ -32,9 +28,9 @@ export function laneTurns({ laneCredit }: Pick<LaneState, 'laneCredit'>): Record
 }
 
 /**
- * Notes a grant to a lane, which pays a turn: every lane where somebody waits earns its share of one, the
- * granted one too, or its share would be one of what the others get and not of all grants. So a lane gets
- * its share for as long as it has waiters, without timers. A share of 0 earns nothing, and may starve.
+ * Notes a grant to a lane, which pays one turn. Every lane with waiters earns its share of a turn. The granted lane
+ * earns it too, so that shares refer to all grants. So a lane gets its share while it has waiters, without timers. A
+ * lane with share 0 earns nothing and may starve.
  */
 export function noteLaneGrant(state: LaneState, granted: Lane): void {
   const { laneCredit, queue, settings } = state;

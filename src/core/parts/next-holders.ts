@@ -2,24 +2,24 @@ import { after, type InstantMs, type LeaseId, type MemberId } from '../words/ids
 import { COVERS_MS, writesOf, type Bound, type BoundWrite } from './bound.ts';
 
 /**
- * Slots that change hands without a write on the way. A write lists the next waiters ahead of time, as heirs of
- * whichever leases end next. An instance that comes after counts with it: what is given back to it may have been
- * passed to one of them.
+ * Slots that are handed over without waiting for a write. A write lists the next waiters in advance, as next holders of
+ * the leases that end next. A later instance accounts for that: a slot released to it may already belong to one of
+ * them.
  */
 
-/** A lease, and those that had its slot before it. */
+/** A lease, and the leases that had its slot before. */
 interface HandedOverSlot {
   readonly id: LeaseId;
   readonly member: MemberId;
   readonly heirOf: readonly LeaseId[];
 }
 
-/** Maximum heirs that a write lists. */
+/** Maximum number of next holders in a write. */
 export const NEXT_HOLDERS_MAX = 8;
 
 /**
- * Notes that the slot of a lease came free by the only word of its holder, so that no instance can hear anything else
- * of it than that it has ended. One whose caller may still ask for it by a row is none of these.
+ * Notes that a slot was freed by the only release of its holder, so that no instance receives anything else about the
+ * lease. It does not apply to a lease that its caller may still request from a row.
  */
 export function noteVacated(
   bound: Bound,
@@ -33,9 +33,9 @@ export function noteVacated(
 }
 
 /**
- * Takes a vacated slot of a member for a waiter that is listed as an heir by every write that may be the last on disk.
+ * Takes a vacated slot of a member for a waiter that every row that may be the last on disk lists as a next holder.
  *
- * @returns the leases that had it, the last one first; empty: the waiter is not listed, or no slot was vacated since
+ * @returns the leases that had the slot, newest first. Empty if the waiter is not listed, or if no slot was vacated
  */
 export function takeVacated(
   bound: Bound,
@@ -55,7 +55,7 @@ export function takeVacated(
   return [];
 }
 
-/** Cuts those off who had a slot before the last row: whoever reads that knows of them. */
+/** Removes the leases that had a slot before the last row, which a later instance knows from that row. */
 function sinceRow(writes: readonly BoundWrite[], line: readonly LeaseId[]): readonly LeaseId[] {
   const first = line.findIndex((id) => !writes.some(({ heirs }) => heirs.has(id)));
   return first < 0 ? line : line.slice(0, first + 1);

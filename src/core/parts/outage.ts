@@ -3,30 +3,30 @@ import { PROBE_MAX_MS, PROBE_MIN_MS } from '../words/settings.ts';
 import type { EjectingRefusal } from '../words/signal.ts';
 
 /**
- * Whether a member is out, and why. One call at a time probes whether its upstream serves it again. A member that an
- * operator took out is switched off by its settings.
+ * Whether a member is ejected, and why. One call at a time probes whether its upstream serves it again. A member that
+ * an operator removed from service is disabled by its settings instead.
  */
 export interface Outage {
-  /** Null: it is in. */
+  /** null if the member is not ejected. */
   reason: EjectingRefusal | null;
-  /** Since when it is out; or in, as far as it was out before. */
+  /** When it was ejected, or when its last ejection ended. */
   since: InstantMs;
   /** The instant from which a call may probe it. */
   probeAt: InstantMs;
-  /** How long the last probe was waited for. */
+  /** The wait before the last probe. */
   waitMs: number;
-  /** The lease of the probe that is under way. */
+  /** The lease of the probe in flight. */
   probe: LeaseId | null;
 }
 
-/** A member that is in, and since when if it was out before. */
+/** Returns the state of a member that is not ejected. `since` is the end of its last ejection. */
 export function noOutage(since: InstantMs = instant(0)): Outage {
   return { reason: null, since, probeAt: instant(0), waitMs: 0, probe: null };
 }
 
 /**
- * Takes a member out for a call that it refused and another one served. The refusal says nothing of one that came back
- * since. Returns whether it is out by this.
+ * Ejects a member that refused a call which another one served. A refusal from before its last ejection ended does not
+ * count. Returns whether the member was ejected.
  */
 export function noteBlamed(
   outage: Outage,
@@ -40,7 +40,7 @@ export function noteBlamed(
   return true;
 }
 
-/** Notes a refusal: a member that is out stays so for longer if it was its probe that was refused. Returns whether it was. */
+/** Notes a refusal. If the call was the probe, the ejection lasts longer. Returns whether it was. */
 export function noteRefused(
   outage: Outage,
   reason: EjectingRefusal,
@@ -53,33 +53,33 @@ export function noteRefused(
   return true;
 }
 
-/** Whether a call may be granted there now: as any, or as the probe. */
+/** Whether a call may be granted there now, as a normal call or as the probe. */
 export function allows({ reason, probe, probeAt }: Outage, now: InstantMs): boolean {
   return reason === null || (probe === null && now >= probeAt);
 }
 
-/** Finds when `allows` next changes by itself; Infinity: only by a result. */
+/** Returns when time alone changes `allows`. Infinity if only a result does. */
 export function nextChangeAt({ reason, probe, probeAt }: Outage, now: InstantMs): InstantMs {
   return reason !== null && probe === null && now < probeAt ? probeAt : instant(Infinity);
 }
 
-/** Notes a grant: while the member is out it is the probe. */
+/** Notes a grant, which is the probe while the member is ejected. */
 export function noteGranted(outage: Outage, leaseId: LeaseId): void {
   if (outage.reason !== null) outage.probe ??= leaseId;
 }
 
-/** Notes that a call was served. Of one that is out only its probe brings it back. */
+/** Notes a served call. Only a served probe ends an ejection. */
 export function noteServed(outage: Outage, leaseId: LeaseId, now: InstantMs): void {
   if (outage.reason === null || outage.probe !== leaseId) return;
   Object.assign(outage, noOutage(now));
 }
 
-/** Notes the end of a lease. A probe that ended without an answer is followed by another. */
+/** Notes the end of a lease. If a probe ended without an answer, another one follows. */
 export function noteEnded(outage: Outage, leaseId: LeaseId): void {
   if (outage.probe === leaseId) outage.probe = null;
 }
 
-/** Brings what a clock that was ahead has noted back to now. The probe of an instance before is not waited for. */
+/** Corrects times that were noted by a clock that was ahead. The probe of an earlier instance is forgotten. */
 export function rebase(outage: Outage, now: InstantMs): void {
   outage.probe = null;
   outage.since = earlier(outage.since, now);

@@ -3,23 +3,26 @@ import type { Ticket } from '../words/ticket.ts';
 import { BoundedMap } from './bounded-map.ts';
 
 /**
- * Other pools that are full, each with the instant until which calls that need slots there too are passed over here. Without it,
- * a slot that one of them gives back would go to the next of them, which would be told there that it has to wait, and give it
- * back in turn: all of them would move to the other queue, one round trip each, while the slot stands idle.
+ * Full pools, each with the time until which calls that also need slots there are passed over here. Without it, a slot
+ * that one of these calls returns would go to the next of them. That call would be declined there and return the slot
+ * too. All of them would move to the other queue, one round trip each, while the slot is idle.
  */
 export type FullPool = BoundedMap<string, InstantMs>;
 
-/** Maximum of pools that are remembered. */
+/** Maximum number of remembered pools. */
 const POOLS_MAX = 100;
 
-/** Maximum time for which calls are passed over, in milliseconds: then one of them asks there again, as estimates may be wrong. */
+/**
+ * Maximum time for which calls are passed over, in milliseconds. Then one of them checks again, because estimates may
+ * be wrong.
+ */
 const PASS_OVER_MS_MAX = 5_000;
 
 export function nothingPassedOver(): FullPool {
   return new BoundedMap(POOLS_MAX);
 }
 
-/** Passes over the calls that need slots of that pool, which is full for about so long. */
+/** Passes over calls that need slots of a pool which is full for about `forMs`. */
 export function passOver(passedOver: FullPool, pool: string, forMs: number, now: InstantMs): void {
   passedOver.set(pool, after(now, Math.min(PASS_OVER_MS_MAX, Math.max(0, forMs))));
 }
@@ -29,7 +32,7 @@ export function isPassedOver(passedOver: FullPool, { needs }: Ticket, now: Insta
   return needs.some((pool) => (passedOver.get(pool) ?? -Infinity) > now);
 }
 
-/** Forgets those whose time is over. Returns when the next one's is; Infinity: there is none. */
+/** Removes expired entries. Returns when the next one expires, Infinity if there is none. */
 export function endPassedOver(passedOver: FullPool, now: InstantMs): InstantMs {
   let next = Infinity;
   for (const [pool, until] of passedOver.entries()) {

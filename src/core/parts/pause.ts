@@ -2,18 +2,18 @@ import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/
 import { PROBE_MAX_MS, PROBE_MIN_MS } from '../words/settings.ts';
 
 /**
- * A pause that the upstream asked for. Until its end nothing is granted; what is in flight goes on. After
- * it the slots come back a few at a time, or everybody who waited would meet the next refusal together.
+ * A pause that the upstream asked for. Until its end nothing is granted, and calls in flight continue. After it the
+ * slots return a few at a time. Otherwise all waiters would meet the next refusal together.
  *
- * Single calls probe a long pause, because upstreams name waits of days by mistake: the first after a minute, then
- * after twice as long each time, at most 15 minutes. A served probe ends the pause.
+ * Single calls probe a long pause, because upstreams name waits of days by mistake. The first probe comes after a
+ * minute, each later one after twice the previous time, at most 15 minutes. A served probe ends the pause.
  */
 export interface Pause {
-  /** Nothing is granted before this; 0: there was no pause yet. */
+  /** Nothing is granted before this. 0 if there was no pause yet. */
   until: InstantMs;
   /** The instant of the last refusal that began or extended a pause. */
   notedAt: InstantMs;
-  /** How long the last pause was whose length the upstream left open; 0: since then a call was served. */
+  /** Length of the last pause without a length from the upstream. 0 if a call was served since. */
   openMs: number;
   /** The upstream's message, if it may be shown. null if it sent none. */
   words: string | null;
@@ -27,13 +27,12 @@ export interface Pause {
   probe: LeaseId | null;
 }
 
-/** A refusal that is to stop the group for a while. */
 export interface PauseCause {
   /** The grant of the refused call. */
   readonly grantedAt: InstantMs;
-  /** How long to wait, as the upstream says. Null: it does not. */
+  /** How long the upstream asks to wait. null if it does not. */
   readonly retryAfterMs: number | null;
-  /** The limit of a day or longer is used up: waits are measured in hours. */
+  /** The limit of a day or longer is used up, so waits last hours. */
   readonly isLongWindow: boolean;
   /** The upstream's message. Absent if it sent none that may be shown. */
   readonly words?: string | null;
@@ -43,27 +42,26 @@ export interface PauseCause {
   readonly isProbed?: boolean;
 }
 
-/** How long a pause is at first, and at the most, where the upstream does not say; each is twice the last. */
+/** First and maximum length of a pause without a length from the upstream. Each is twice as long as the last. */
 const OPEN_MIN_MS = 1_000;
 const OPEN_MAX_MS = 60_000;
 const OPEN_LONG_MIN_MS = 60_000;
 const OPEN_LONG_MAX_MS = 600_000;
 
-/** Maximum that an upstream may ask for: a slip of its clock must not stop a group for good. */
+/** Maximum length that an upstream may ask for. An error of its clock must not stop a group for good. */
 const ASKED_MAX_MS = 3_600_000;
 const ASKED_LONG_MAX_MS = 31 * 86_400_000;
 
 /** Longer pauses are probed. */
 const PROBED_ABOVE_MS = 900_000;
 
-/** The part of the slots that a pause ends with; they double with every step. */
+/** The share of the slots that are available right after a pause. It doubles with every step. */
 const RAMP_SHARE = 1 / 4;
 const RAMP_STEP_MS = 2_000;
 
-/** How long after a pause fewer slots are in use than before it. */
+/** How long the number of slots is reduced after a pause. */
 export const RAMP_MS = 2 * RAMP_STEP_MS;
 
-/** A group that was never paused. */
 export function emptyPause(): Pause {
   return {
     until: instant(0),
@@ -78,8 +76,8 @@ export function emptyPause(): Pause {
 const NO_PROBES = { probeAt: instant(0), waitMs: 0, probe: null };
 
 /**
- * Pauses the group, or extends its pause; never shortens it. Where the upstream does not say how long,
- * calls that were granted before the last refusal tell of the same jam and change nothing.
+ * Starts or extends a pause. Never shortens it. Without a length from the upstream, refusals of calls granted before
+ * the last refusal have the same cause and change nothing.
  */
 export function pauseFor(pause: Pause, cause: PauseCause, now: InstantMs): void {
   const { retryAfterMs, isLongWindow } = cause;
@@ -114,8 +112,8 @@ export function setProbing(pause: Pause, isOn: boolean, now: InstantMs): void {
 }
 
 /**
- * Notes that the upstream took a call. If it was granted after the last refusal, the next pause of an unknown length is
- * short again. A served probe ends the pause. A probe that failed by a mistake of its caller shows nothing.
+ * Notes that the upstream accepted a call. If it was granted after the last refusal, the next pause of unknown length
+ * is short again. A served probe ends the pause. A probe that failed by a mistake of its caller shows nothing.
  */
 export function noteServed(
   pause: Pause,
@@ -138,7 +136,7 @@ export function noteRefused(pause: Pause, leaseId: LeaseId, now: InstantMs): boo
 /** Notes a grant. If a probe is due, the granted call is the probe. */
 export function noteGranted(pause: Pause, leaseId: LeaseId, now: InstantMs): void {
   if (mayProbe(pause, now)) pause.probe = leaseId;
-  // The pause ended by itself.
+  // The pause ended without a served probe.
   else if (pause.waitMs > 0 && !isPaused(pause, now)) Object.assign(pause, NO_PROBES);
 }
 
@@ -174,7 +172,7 @@ export function stopsUntil(pause: Pause): InstantMs {
 }
 
 /**
- * Computes how many slots may be in use now: none in a pause, a growing share after it, then `slotsMax`. The probe of a
+ * Returns how many slots may be in use now: none in a pause, a growing share after it, then `slotsMax`. The probe of a
  * pause may run while calls from before the pause are still in flight.
  */
 export function rampSlotsMax(pause: Pause, slotsMax: number, now: InstantMs): number {
@@ -185,7 +183,7 @@ export function rampSlotsMax(pause: Pause, slotsMax: number, now: InstantMs): nu
   return Math.min(slotsMax, Math.ceil(slotsMax * RAMP_SHARE) * 2 ** steps);
 }
 
-/** Finds when `rampSlotsMax` next changes by itself; Infinity: it stays. */
+/** Returns when time alone changes `rampSlotsMax`. Infinity if it stays. */
 export function nextChangeAt(pause: Pause, slotsMax: number, now: InstantMs): InstantMs {
   if (isPaused(pause, now)) return mayProbe(pause, now) ? pause.until : stopsUntil(pause);
   if (rampSlotsMax(pause, slotsMax, now) >= slotsMax) return instant(Infinity);
@@ -194,7 +192,7 @@ export function nextChangeAt(pause: Pause, slotsMax: number, now: InstantMs): In
 }
 
 /**
- * Shifts a pause that was noted by a clock that was ahead. Its duration stays. The probe of an earlier instance is
+ * Corrects a pause that was noted by a clock that was ahead. Its duration stays. The probe of an earlier instance is
  * forgotten.
  */
 export function rebase(pause: Pause, now: InstantMs): void {

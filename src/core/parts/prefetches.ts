@@ -4,38 +4,38 @@ import { BoundedMap } from './bounded-map.ts';
 import type { ReportedCost } from './costs.ts';
 
 /**
- * Slots that are lent to isolates, which start calls on them without asking. Each is in use from when it is lent
- * until it is given back, becomes the lease of one call, or lapses.
+ * Slots that are prefetched to isolates, which start calls on them without an acquire call. Each counts as in use until
+ * it is returned, becomes the lease of one call, or expires.
  */
 
-/** The slots that one isolate has by one instance of the group. */
+/** The prefetched slots of one isolate from one instance of the group. */
 export interface Prefetch {
   readonly id: LeaseId;
   readonly isolate: string;
   readonly slots: Set<LeaseId>;
-  /** Slots that calls ran on when its keeper last told. */
+  /** Slots in use by calls at the keeper's last report. */
   used: number;
-  /** Slots of other calls that were at the upstream then, or when it was lent the first. */
+  /** Slots of other calls that were at the upstream then, or when the first slot was prefetched. */
   others: number;
-  /** When its slots lapse unless it is renewed. */
+  /** When its slots expire unless they are renewed. */
   until: InstantMs;
-  /** The answer by which somebody keeps it. Only the disposal of that one ends the keeping; 0: nobody has kept it yet. */
+  /** The answer that keeps it. Only the disposal of that answer ends the keeping. 0 if there is no such answer yet. */
   attachment: number;
-  /** Since when its keeper tells of fewer slots than these; null: it knows all of them. */
+  /** When its keeper first reported fewer slots than these. null if it has all of them. */
   missingSince: InstantMs | null;
-  /** Its isolate was told to give it back. */
+  /** Whether its isolate was asked to return it. */
   isRecalled: boolean;
 }
 
-/** Slots that go to an isolate together with a grant. */
+/** Slots that an isolate receives together with a grant. */
 export interface PrefetchedShare {
   readonly loan: LeaseId;
   readonly slots: readonly LeaseId[];
-  /** As a lease's: a claim of a slot tells by it which instance has lent it. */
+  /** As for a lease. It identifies the instance that prefetched a claimed slot. */
   readonly attachment: number;
 }
 
-/** Grants to an isolate in a second of the clock, and in the one before it. */
+/** Grants to an isolate in the current second of the clock, and in the one before it. */
 interface GrantPace {
   second: number;
   granted: number;
@@ -44,15 +44,15 @@ interface GrantPace {
 
 export interface PrefetchState {
   readonly loans: Map<LeaseId, Prefetch>;
-  /** The loan of an isolate that may grow. */
+  /** The prefetched slots of each isolate that may grow. */
   readonly growing: Map<string, Prefetch>;
-  /** Slots that are lent, and those of them that no call runs on, as far as keepers have told. */
+  /** Prefetched slots, and those of them without a call, according to the last reports. */
   slots: number;
   idle: number;
   readonly paces: BoundedMap<string, GrantPace>;
 }
 
-/** Calls of one kind that ended well on slots of a loan, as its keeper tells of them. */
+/** Successful calls of one kind on prefetched slots, as reported by their keeper. */
 export interface ReportedCalls {
   readonly tenant: string;
   readonly agent: string | null;
@@ -62,11 +62,11 @@ export interface ReportedCalls {
   readonly lane: Lane;
   readonly status: number | null;
   readonly calls: number;
-  /** How long they held their slots, together. */
+  /** Sum of their hold times. */
   readonly heldMs: number;
   /** The last of them, one by one. */
   readonly last: readonly ReportedCall[];
-  /** The use that the provider reported, by team and model. Absent: none of them stands in the costs of the group. */
+  /** The use that the provider reported, by team and model. Absent if none of them counts in the costs of the group. */
   readonly costs?: readonly ReportedCost[];
 }
 
@@ -75,22 +75,22 @@ export interface ReportedCall {
   /** How long ago it began and ended. */
   readonly beganMs: number;
   readonly endedMs: number;
-  /** The upstream's own id of it. Absent: it named none. */
+  /** The upstream's own id of the call. Absent if it sent none. */
   readonly requestId?: string;
 }
 
-/** The report of a keeper on its loan. */
+/** The report of a keeper on its prefetched slots. */
 export interface KeeperReport {
-  /** Slots of it that the isolate has: what is on its way to it, and what got lost on one, it does not know. */
+  /** Slots that the isolate has. Slots in transit or lost on the way are not included. */
   readonly known: number;
-  /** Slots that calls run on. */
+  /** Slots in use by calls. */
   readonly used: number;
-  /** The most that did as one of those began that have ended. */
+  /** The highest number in use at the start of any call that has ended. */
   readonly peak: number;
   readonly ended: readonly ReportedCalls[];
 }
 
-/** Maximum isolates whose pace is known. */
+/** Maximum number of isolates with a known pace. */
 const PACES_MAX = 1_000;
 
 export function noPrefetching(): PrefetchState {
@@ -103,7 +103,6 @@ export function noPrefetching(): PrefetchState {
   };
 }
 
-/** Counts a grant to an isolate. */
 export function notePace({ paces }: PrefetchState, isolate: string, now: InstantMs): void {
   const second = Math.floor(now / 1_000);
   const pace = paces.get(isolate);
@@ -115,7 +114,7 @@ export function notePace({ paces }: PrefetchState, isolate: string, now: Instant
   paces.set(isolate, { second, granted: 1, before });
 }
 
-/** Reads how many grants an isolate had in about the last second. */
+/** Returns how many grants an isolate had in about the last second. */
 export function paceOf({ paces }: PrefetchState, isolate: string, now: InstantMs): number {
   const pace = paces.get(isolate);
   if (pace === undefined) return 0;
@@ -124,7 +123,7 @@ export function paceOf({ paces }: PrefetchState, isolate: string, now: InstantMs
   return secondsAgo === 1 ? pace.granted : 0;
 }
 
-/** Changes a loan, and the sums of all with it. */
+/** Changes the prefetched slots of an isolate, and the sums with them. */
 export function changePrefetch(
   prefetching: PrefetchState,
   prefetch: Prefetch,

@@ -9,37 +9,35 @@ export interface Waiter {
   /** Replaced when the names in the body are read. */
   ticket: Ticket;
   readonly leaseId: LeaseId;
-  /** Its demand when it is granted, by what was known when its turn was last looked at. */
+  /** Its demand, by what was known when it was last considered for a grant. */
   demand: Demand;
   readonly tenant: TenantAccount;
   readonly agent: AgentAccount;
-  /** The begin of its wait here. After a reset: the instant at which its call reached Headgate. */
+  /** When its wait here began. After a reset, the instant at which its call reached Headgate. */
   readonly arrivedAt: InstantMs;
-  /** Its first place, counted from 0, and the cause of its wait; null: it was granted at once. */
+  /** Its first position, counted from 0, and its wait reason. null if it was granted at once. */
   arrival: ({ readonly position: number } & WaitReason) | null;
-  /** Order of arrival at this instance. */
   readonly sequence: number;
-  /** The instant at which it is rejected. */
   readonly deadlineAt: InstantMs;
-  /** Its place among the waiters of its tenant: see `order.ts`. Fixed, so ageing needs no sorting. */
+  /** Its place among the waiters of its tenant (see `order.ts`). It never changes, so ageing needs no sorting. */
   readonly age: InstantMs;
   lane: Lane;
-  /** An operator put it first. */
+  /** Whether an operator moved it to the front, or it was granted here before. */
   isPromoted: boolean;
   /**
-   * End of the acquire call that its caller is parked in, or null: nobody is parked. Without one the
-   * waiter keeps its place but gets no slot, which would go to somebody who may be gone.
+   * The end of its parked acquire call. null if none is parked. Then the waiter keeps its place but gets no slot,
+   * because its caller may be gone.
    */
   sliceEndsAt: InstantMs | null;
-  /** Its caller has lost an answer of it: it is granted behind a write alone. */
+  /** Whether its caller lost an answer. It is then granted only behind a write. */
   isAnew: boolean;
-  /** The instant at which it is dropped unless its caller asks again. */
+  /** When it is removed unless its caller repeats the acquire call. */
   orphanAt: InstantMs;
-  /** Until when it waits for its own member though another has room; null: it never had to. */
+  /** How long it waits for its affine member while another one has room. null if it never had to. */
   heldOutUntil: InstantMs | null;
 }
 
-/** The waiters of one tenant in one lane, oldest first; there is at least one. */
+/** The waiters of one tenant in one lane, oldest first. Never empty. */
 export interface Line {
   readonly lane: Lane;
   readonly tenant: TenantAccount;
@@ -47,20 +45,20 @@ export interface Line {
 }
 
 export interface LaneQueue {
-  /** Least service first, so that few need to be looked at: see `compareLines`. */
+  /** Sorted by service, so that few lines need to be compared. See `compareLines`. */
   readonly lines: Line[];
   readonly byTenant: Map<TenantAccount, Line>;
-  /** Counts of tenants: at each index those that have more than that many waiters here. */
+  /** At each index, the number of tenants with more than that many waiters here. */
   readonly backlogs: number[];
   length: number;
 }
 
-/** The waiting line: in each lane one line per tenant that waits there. */
+/** The queue: in each lane, one line per tenant with waiters. */
 export interface Queue {
   readonly lanes: Readonly<Record<Lane, LaneQueue>>;
   readonly byTicket: Map<TicketId, Waiter>;
   readonly promoted: Set<Waiter>;
-  /** Waiters whose call is made for another one, in the order in which they came. */
+  /** Waiters of nested calls, in order of arrival. */
   readonly nested: Set<Waiter>;
 }
 
@@ -74,12 +72,12 @@ export function emptyQueue(): Queue {
   };
 }
 
-/** Compares waiters of one tenant: by age and then by arrival. */
+/** Compares waiters of one tenant, by age and then by arrival. */
 export function compareWaiters(a: Waiter, b: Waiter): number {
   return a.age - b.age || a.sequence - b.sequence;
 }
 
-/** Compares lines of one lane: by service, then by the oldest waiter. */
+/** Compares lines of one lane, by service and then by the oldest waiter. */
 export function compareLines(a: Line, b: Line): number {
   const [one, two] = [a.tenant.shares[a.lane].service, b.tenant.shares[b.lane].service];
   if (one !== two) return one - two;
@@ -88,7 +86,6 @@ export function compareLines(a: Line, b: Line): number {
   return oldest === undefined || other === undefined ? 0 : compareWaiters(oldest, other);
 }
 
-/** Puts a waiter into its line. */
 export function enqueue(queue: Queue, waiter: Waiter): void {
   const { lane, tenant, agent, ticket } = waiter;
   const inLane = queue.lanes[lane];
@@ -108,7 +105,7 @@ export function enqueue(queue: Queue, waiter: Waiter): void {
   if (ticket.parents.length > 0) queue.nested.add(waiter);
 }
 
-/** Takes a waiter out. One that is not in the queue changes nothing. */
+/** Removes a waiter. A waiter that is not in the queue changes nothing. */
 export function dequeue(queue: Queue, waiter: Waiter): void {
   if (!queue.byTicket.delete(waiter.ticket.id)) return;
   const { lane, tenant, agent } = waiter;
@@ -133,7 +130,7 @@ export function dequeue(queue: Queue, waiter: Waiter): void {
   }
 }
 
-/** Puts the lines of a tenant, whose service has changed, where they belong now. */
+/** Moves the lines of a tenant to their new places after its service changed. */
 export function resettle(queue: Queue, tenant: TenantAccount): void {
   if (tenant.waiting === 0) return;
   for (const lane of LANES) {
@@ -142,7 +139,7 @@ export function resettle(queue: Queue, tenant: TenantAccount): void {
   }
 }
 
-/** Sorts the lines of a lane, after the service of several tenants changed. */
+/** Sorts the lines of a lane after the service of several tenants changed. */
 export function resettleAll({ lines }: LaneQueue): void {
   lines.sort(compareLines);
 }
@@ -153,7 +150,7 @@ function settle({ lines }: LaneQueue, line: Line): void {
   lines.splice(placeOf(lines, line, compareLines), 0, line);
 }
 
-/** Searches by halves for the index of the first of the sorted items that does not stand before `item`. */
+/** Finds by bisection the index of the first item that is not before `item`. */
 export function placeOf<Item>(
   items: readonly Item[],
   item: Item,
@@ -174,12 +171,11 @@ export function queueLength(queue: Queue): number {
   return queue.byTicket.size;
 }
 
-/** Counts the waiters of one lane. */
 export function laneLength(queue: Queue, lane: Lane): number {
   return queue.lanes[lane].length;
 }
 
-/** Lists the lanes below `lane`, the lowest first. */
+/** Lists the lanes below `lane`, lowest first. */
 export function lanesBelow(lane: Lane): Lane[] {
   return LANES.slice(LANES.indexOf(lane) + 1).toReversed();
 }

@@ -4,29 +4,27 @@ import type { BucketParams } from './bucket.ts';
 import type { WindowParams } from './window.ts';
 
 /**
- * The limits of requests and tokens, and the figures that make them hold.
+ * The limits of requests and tokens, and the parameters that enforce them.
  *
- * A bucket alone cannot do it: one of capacity c that fills at rate r lets c + 60 r pass in some minute,
- * so either it wastes a part of the limit as large as its burst, or it exceeds it. So each limit per minute
- * has two: a bucket that spreads the calls, and a window that adds up what was taken in the last minute and
- * lets no call pass that would exceed the limit, however large it is. Together they use at least 95 % of it
- * under load and never meet the refusal of an upstream that counts as strictly as can be. A limit per day is
- * a window alone.
+ * A bucket alone is not enough. With capacity c and rate r, it lets c + 60 r pass in some minutes. So it either wastes
+ * a part of the limit as large as its burst, or exceeds the limit. Each limit per minute therefore has two parts: a
+ * bucket spreads the calls, and a window sums up the last minute and stops every call that would exceed the limit.
+ * Together they use at least 95 % of the limit under load, and even the strictest upstream never refuses a call. A
+ * limit per day has only a window.
  */
 
-/** A limit with the figures that follow from it. */
+/** A limit with its derived parameters. */
 export interface RateLimit {
   readonly name: LimitName;
-  /** Reads the part of a call's usage that the limit is about. */
+  /** Returns the part of a call's use that counts towards the limit. */
   readonly amountOf: (usage: CallUsage) => number;
   readonly bucket: BucketParams | null;
   readonly window: WindowParams | null;
 }
 
-/** How long the default burst takes to flow in. Providers enforce a minute in slices of it. */
+/** Time in which the default burst refills. Providers enforce a minute in slices of it. */
 export const BURST_MS = 10_000;
 
-/** No limit at all. */
 export const NO_RATES: RateSettings = {
   rpm: null,
   rpd: null,
@@ -39,28 +37,28 @@ export const NO_RATES: RateSettings = {
 };
 
 /**
- * The part of a limit per minute at which its bucket fills. The window lets a little more pass, so a
- * queue that is always full runs evenly instead of in bursts with a stop after each.
+ * The share of a limit per minute at which its bucket refills. The window allows a little more, so a full queue runs
+ * evenly and not in bursts with stops between them.
  */
 const STEADY_SHARE = 0.97;
 
 /**
- * The part of a limit that a call must find in the bucket, if it is larger than that. The window sees to it
- * that the minute holds. To wait for the bucket as well would leave unused what flows over meanwhile.
+ * The share of a limit that must be in the bucket for a larger call. The window enforces the minute. If the call waited
+ * for the whole amount in the bucket, the overflow meanwhile would be wasted.
  */
 const WHOLE_SHARE = 0.01;
 
 export const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** Bins of a minute and of a day: 2 % of each, which is what they cost. */
+/** Bins of a minute and of a day. They waste 2 % of each. */
 const MINUTE_BIN_MS = 1_000;
 const DAY_BIN_MS = 30 * MINUTE_MS;
 
-/** Maximum time by which two calls reach the upstream closer together than they left here. */
+/** Maximum time by which two calls may get closer on their way to the upstream. */
 const MARGIN_MS = 500;
 
-/** Seconds whose starts may happen at once. */
+/** Number of seconds whose starts may happen at once. */
 const STARTS_BURST_S = 0.1;
 
 const AMOUNTS: Record<LimitName, (usage: CallUsage) => number> = {
@@ -75,16 +73,16 @@ const AMOUNTS: Record<LimitName, (usage: CallUsage) => number> = {
 
 const LIMIT_NAMES = Object.keys(AMOUNTS) as LimitName[];
 
-/** Settings never change, so the figures of each are worked out once. */
+/** Settings are immutable, so their parameters are computed once. */
 const known = new WeakMap<RateSettings, readonly RateLimit[]>();
 
-/** Picks the limits that are set in `after` and were not before. */
+/** Returns the limits that are set in `after` and were not set in `before`. */
 export function limitsAdded(before: RateSettings, after: RateSettings): RateSettings {
   const kept = LIMIT_NAMES.filter((name) => before[name] !== null);
   return { ...after, ...Object.fromEntries(kept.map((name) => [name, null])) };
 }
 
-/** Lists the limits that are set, with their figures. */
+/** Lists the limits that are set, with their parameters. */
 export function limitsOf(settings: RateSettings): readonly RateLimit[] {
   let limits = known.get(settings);
   if (limits === undefined) {

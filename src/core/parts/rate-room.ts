@@ -8,16 +8,16 @@ import { emptyWindow, usedAt, wholeAt } from './window.ts';
 export interface RateRoom {
   readonly name: Exclude<LimitName, 'startsPerS'>;
   readonly limit: number;
-  /** The amount that may still be taken before the minute, or the day, is full. */
+  /** The amount that may still be taken before the minute or the day is full. */
   readonly left: number;
-  /** How long until the limit is whole again, if nobody takes from it, in milliseconds. */
+  /** Time until the full limit is available again if nothing is taken, in milliseconds. */
   readonly resetMs: number;
 }
 
 /** Most groups have no such limit. */
 const NONE: readonly RateRoom[] = [];
 
-/** Tells the room in each limit that is set, without the pace at which it may be used. */
+/** Returns the room in each limit that is set, regardless of the pace at which it may be used. */
 export function rateRooms(
   { windows }: RateUse,
   settings: RateSettings,

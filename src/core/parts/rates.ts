@@ -26,7 +26,7 @@ import {
   type Window,
 } from './window.ts';
 
-/** The used part of the limits. Kept in a row: a group that starts anew gets no second helping. */
+/** The used part of the limits. It is stored, so that a restarted group does not grant it again. */
 export interface RateUse {
   readonly buckets: Partial<Record<LimitName, Bucket>>;
   readonly windows: Partial<Record<LimitName, Window>>;
@@ -40,12 +40,11 @@ const LIMIT_OF_HINT: Record<LimitHint['dimension'], LimitName> = {
   output_tokens: 'otpm',
 };
 
-/** The rates of a group that has not made a call. */
 export function emptyRates(): RateUse {
   return { buckets: {}, windows: {} };
 }
 
-/** Brings what was taken later than now, by a clock that was ahead, back to now. */
+/** Corrects times that were noted by a clock that was ahead of `now`. */
 export function rebase(rates: RateUse, settings: RateSettings, now: InstantMs): void {
   for (const bucket of Object.values(rates.buckets)) {
     bucket.at = instant(Math.min(bucket.at, now));
@@ -57,7 +56,7 @@ export function rebase(rates: RateUse, settings: RateSettings, now: InstantMs): 
 }
 
 /**
- * Finds when `demand` has room in all limits at once, if nobody else takes: `now` if it has already, Infinity
+ * Returns when `demand` has room in all limits at once if nothing else is taken. `now` if it has room already, Infinity
  * if it never will. Changes nothing.
  */
 export function roomAt(
@@ -81,7 +80,7 @@ export function roomAt(
   return instant(at);
 }
 
-/** Finds the limit that `demand` exceeds by itself, whatever others take; null: it fits when they do not. */
+/** Returns the limit that `demand` exceeds even if nothing else is taken. null if there is none. */
 export function exceededBy(settings: RateSettings, demand: CallUsage): Exceeded | null {
   for (const { name, amountOf, window } of limitsOf(settings)) {
     const amount = amountOf(demand);
@@ -92,13 +91,13 @@ export function exceededBy(settings: RateSettings, demand: CallUsage): Exceeded 
   return null;
 }
 
-/** A call that has room at an instant to come, if nobody else takes what it needs. */
+/** A call that will have room at an instant if no other call takes it. */
 export interface Expected {
   readonly demand: CallUsage;
   readonly at: InstantMs;
 }
 
-/** Computes what is to spare of each window beside a call that is expected; in the order of `limitsOf`. */
+/** Returns the spare amount of each window beside an expected call, in the order of `limitsOf`. */
 export function sparesBeside(
   { windows }: RateUse,
   settings: RateSettings,
@@ -111,7 +110,7 @@ export function sparesBeside(
   });
 }
 
-/** Whether `demand` takes no more than what is to spare. */
+/** Whether `demand` needs no more than the spare amounts. */
 export function isSpare(
   settings: RateSettings,
   spares: readonly number[],
@@ -123,7 +122,7 @@ export function isSpare(
   });
 }
 
-/** Whether the buckets fill in time for a call that is expected, though `demand` is taken at `at`. */
+/** Whether the buckets refill in time for an expected call although `demand` is taken at `at`. */
 export function fillInTime(
   { buckets }: RateUse,
   settings: RateSettings,
@@ -139,7 +138,7 @@ export function fillInTime(
   });
 }
 
-/** Takes `demand` from all limits. The caller has seen that it has room in each. */
+/** Takes `demand` from all limits. The caller has checked that each has room. */
 export function take(
   rates: RateUse,
   settings: RateSettings,
@@ -153,10 +152,7 @@ export function take(
   }
 }
 
-/**
- * Takes what an earlier instance may have taken without writing it: the blocks that it had set aside, and what
- * starts at once.
- */
+/** Takes what an earlier instance may have used without a write: its blocks, and all starts per second. */
 export function takeAhead(
   rates: RateUse,
   settings: RateSettings,
@@ -175,7 +171,7 @@ export function takeAhead(
   }
 }
 
-/** Counts what another group has taken of the same limits beside what this one has. */
+/** Adds what another group has taken of the same limits. */
 export function addRates(
   rates: RateUse,
   settings: RateSettings,
@@ -205,8 +201,8 @@ export function isUntouched(rates: RateUse, settings: RateSettings, now: Instant
 }
 
 /**
- * Corrects what a call took at `takenAt` to what it used: refunds the rest, debits what it used beyond.
- * Once per call, the caller sees to it.
+ * Corrects what a call took at `takenAt` to what it used, by a refund or a debit. The caller ensures that this happens
+ * once per call.
  */
 export function settle(
   rates: RateUse,
@@ -215,14 +211,14 @@ export function settle(
   now: InstantMs,
 ): void {
   for (const limit of limitsOf(settings)) {
-    // The call did start, whatever its provider counts of it.
+    // The call did start, whatever its provider counts.
     if (limit.name === 'startsPerS') continue;
     const excess = limit.amountOf(call.reserved) - limit.amountOf(call.actual);
     correct(rates, limit, { excess, takenAt: call.takenAt }, now);
   }
 }
 
-/** Refunds all that a call took at `takenAt`, because the upstream was never called. */
+/** Refunds everything that a call took at `takenAt`, because the upstream was never called. */
 export function refund(
   rates: RateUse,
   settings: RateSettings,
@@ -235,7 +231,7 @@ export function refund(
   }
 }
 
-/** Refunds to one limit what was taken of it too much, or debits the rest. */
+/** Refunds a positive excess to one limit, or debits a negative one. */
 function correct(
   rates: RateUse,
   { name, bucket, window }: RateLimit,
@@ -248,7 +244,7 @@ function correct(
   else uncount(windowOf(rates, name), window, excess, takenAt);
 }
 
-/** Refunds every debt, and no more: calls that a limit should have stopped have passed it. */
+/** Refunds debts and nothing else. They come from calls that a limit should have stopped and did not. */
 export function refundDebts(rates: RateUse, settings: RateSettings, now: InstantMs): void {
   for (const { name, bucket } of limitsOf(settings)) {
     if (bucket === null) continue;
@@ -257,14 +253,14 @@ export function refundDebts(rates: RateUse, settings: RateSettings, now: Instant
   }
 }
 
-/** Empties a limit for which the upstream refused: what is left of it here is not there. */
+/** Empties a limit after the upstream refused a call for it, because the rest does not exist there. */
 export function drain(
   rates: RateUse,
   settings: RateSettings,
   dimension: LimitHint['dimension'],
   now: InstantMs,
 ): void {
-  // A refusal for tokens does not say which ones it means.
+  // A refusal for tokens does not name the kind of tokens.
   const names = dimension === 'tokens' ? ['tpm', 'itpm', 'otpm'] : [LIMIT_OF_HINT[dimension]];
   for (const { name, bucket } of limitsOf(settings)) {
     if (bucket === null || !names.includes(name)) continue;
@@ -327,8 +323,8 @@ function leftOfDrained(
 }
 
 /**
- * Lowers a limit per minute to what the upstream says is left, less `unseen`: what was taken by calls
- * that the upstream had not counted when it said so. Never raises it.
+ * Lowers a limit per minute to the remaining amount that the upstream reports, minus `unseen`, which the upstream had
+ * not counted at that time. Never raises it.
  */
 export function lowerToHint(
   rates: RateUse,
@@ -339,7 +335,7 @@ export function lowerToHint(
 ): void {
   const { limit, windowMs, remaining } = hint;
   if (remaining === null || (limit !== null && limit <= 0)) return;
-  // What is left of a second or of a day says nothing about the minute.
+  // What is left of a second or a day does not describe the minute.
   if (windowMs !== null && windowMs !== MINUTE_MS) return;
   const wanted = LIMIT_OF_HINT[hint.dimension];
   for (const { name, amountOf, bucket } of limitsOf(settings)) {
@@ -349,17 +345,14 @@ export function lowerToHint(
   }
 }
 
-/**
- * Computes how many requests the limit per minute lets go at once, but for its window. Negative: they are
- * owed.
- */
+/** Returns how many requests the limit per minute allows at once, without its window. A negative number is debt. */
 export function requestsAtOnce(rates: RateUse, settings: RateSettings, now: InstantMs): number {
   const bucket = limitsOf(settings).find(({ name }) => name === 'rpm')?.bucket ?? null;
   if (bucket === null) return Infinity;
   return levelAt(rates.buckets.rpm ?? fullBucket(bucket, now), bucket, now);
 }
 
-/** Computes what may be taken of each limit at once, for the status. Negative: it is owed. */
+/** Returns what may be taken of each limit at once. A negative amount is debt. */
 export function leftOf(
   rates: RateUse,
   settings: RateSettings,

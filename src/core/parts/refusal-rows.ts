@@ -1,4 +1,4 @@
-/** Facts of a refused call by which it is counted. */
+/** The facts by which a refused call is counted. */
 export interface RefusalFacts {
   readonly reason: string;
   readonly key: string | null;
@@ -12,19 +12,19 @@ export interface RefusalFacts {
 /** Refused calls with the same facts. */
 export interface RefusalSum {
   readonly count: number;
-  /** Times as `toISOString` writes them. */
+  /** Times in the format of `toISOString`. */
   readonly first_at: string;
   readonly last_at: string;
   /** The error message of one of them. */
   readonly message: string;
-  /** Ids of the latest requests, the latest first. */
+  /** Ids of the latest requests, newest first. */
   readonly request_ids: readonly string[];
 }
 
-/** Maximum request ids that one sum keeps. */
+/** Maximum number of request ids in one sum. */
 const REQUEST_IDS_MAX = 10;
 
-/** Adds the sums of two sets of refused calls, the earlier ones first. */
+/** Adds up the sums of two sets of refused calls. `before` are the earlier ones. */
 export function addRefusals(before: RefusalSum, after: RefusalSum): RefusalSum {
   return {
     count: before.count + after.count,
@@ -35,7 +35,7 @@ export function addRefusals(before: RefusalSum, after: RefusalSum): RefusalSum {
   };
 }
 
-/** Adds up refused calls with the same facts. The latest come first, also in the answer. */
+/** Adds up refused calls with the same facts. Both the input and the result have the newest first. */
 export function summedRefusals<Count extends RefusalFacts & RefusalSum>(
   counts: readonly Count[],
 ): Count[] {
@@ -48,21 +48,21 @@ export function summedRefusals<Count extends RefusalFacts & RefusalSum>(
   return [...rows.values()];
 }
 
-/** Parts of the rows that may hold texts of callers: of callers without a gateway key, and of all callers. */
+/** Maximum shares of the rows with texts of callers: of callers without a gateway key, and of all callers. */
 const SHARE_OF_STRANGERS = 1 / 4;
 const SHARE_OF_TEXTS = 1 / 2;
 
 /**
- * The rows under which refused calls are counted, of which there are so many at most. Models and provider keys are texts that
- * callers can make up: beyond a part of the rows they are left out, so that they push out no row of a gateway key. When all
- * rows are in use, a call counts by its reason and upstream alone. Those are configured, so there are few.
+ * The rows under which refused calls are counted, limited in number. Callers can make up models and provider keys.
+ * Beyond a share of the rows these are left out, so that they displace no row of a gateway key. When all rows are in
+ * use, a call counts only by its reason and upstream. Those are configured, so there are few.
  */
 export class RefusalRows {
   readonly #max: number;
   readonly #ids = new Set<string>();
   #texts = 0;
 
-  /** @param max maximum rows, not counting those with only a reason and an upstream */
+  /** @param max maximum number of rows, except those with only a reason and an upstream */
   constructor(max: number) {
     this.#max = max;
   }
@@ -104,7 +104,6 @@ export class RefusalRows {
   }
 }
 
-/** Names a row. */
 export function idOf({
   reason,
   key,

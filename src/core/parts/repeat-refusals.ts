@@ -1,28 +1,27 @@
 import { instant, type InstantMs } from '../words/ids.ts';
 
 /**
- * Calls that the upstream refused for concurrency, since it last took one that was granted later. From the
- * second refusal on they let those go first whom it refused less often: where its capacity has fallen below
- * what is in flight, each slot that comes free may cost a refusal, and the oldest would meet them all. Kept
- * in memory only: after a reset they go by their age alone.
+ * Calls that the upstream refused for concurrency, counted since it last accepted one that was granted later. From its
+ * second refusal on, a call lets those with fewer refusals go first. If the capacity of the upstream has fallen below
+ * what is in flight, each free slot may cost a refusal, and otherwise the oldest call would meet all of them. Kept in
+ * memory only. After a reset, age alone decides.
  */
 export interface RepeatRefusals {
   /** By the call, or by the call and the member that refused it. */
   readonly refusals: Map<string, number>;
-  /** The most refusals of one of them. */
+  /** The highest count. */
   refusalsMax: number;
   refusedAt: InstantMs;
 }
 
-/** Maximum calls that are remembered; beyond that all are forgotten, and go by their age. */
+/** Maximum number of remembered calls. Beyond that all are forgotten, and age alone decides. */
 const TICKETS_MAX = 1_000;
 
-/** Makes the counts of a group of which nobody was refused. */
 export function noRepeatRefusals(): RepeatRefusals {
   return { refusals: new Map(), refusalsMax: 0, refusedAt: instant(0) };
 }
 
-/** Notes that the upstream refused a call because too many were in flight. */
+/** Notes that the upstream refused a call for too many concurrent calls. */
 export function noteRepeatRefusal(
   repeatRefusals: RepeatRefusals,
   call: string,
@@ -36,17 +35,17 @@ export function noteRepeatRefusal(
   repeatRefusals.refusedAt = now;
 }
 
-/** Notes that the upstream took a call: if it was granted after the last refusal, there is room again. */
+/** Notes that the upstream accepted a call. If it was granted after the last refusal, there is room again. */
 export function noteTaken(repeatRefusals: RepeatRefusals, grantedAt: InstantMs): void {
   if (grantedAt > repeatRefusals.refusedAt) forgetRepeatRefusals(repeatRefusals);
 }
 
-/** Counts the refusals of a call since there was last room. */
+/** Returns the number of refusals of a call since there was last room. */
 export function refusalsOf({ refusals }: RepeatRefusals, call: string): number {
   return refusals.get(call) ?? 0;
 }
 
-/** Forgets all: everybody goes by age again. */
+/** Forgets all counts, so that age alone decides again. */
 export function forgetRepeatRefusals(repeatRefusals: RepeatRefusals): void {
   repeatRefusals.refusals.clear();
   repeatRefusals.refusalsMax = 0;

@@ -3,7 +3,7 @@ import { MINUTE_MS } from './rate-limits.ts';
 
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** Limits of an upstream by the names that a group's configuration has for them. */
+/** Limits of an upstream, by their names in a group's configuration. */
 export type ReportedLimits = Readonly<
   Partial<Record<'rpm' | 'tpm' | 'itpm' | 'otpm' | 'rpd' | 'tpd', number>>
 >;
@@ -18,8 +18,8 @@ const PER_MINUTE = {
 const PER_DAY = { requests: 'rpd', tokens: 'tpd' } as const;
 
 /**
- * Takes the limits themselves from what headers tell, without what is left of them. Of two of a kind the smaller one holds.
- * Limits of other spans have no name here, and one of 0 means that the upstream does not know.
+ * Returns the limits in headers, without the remaining amounts. Of two values for one limit, the lower one applies.
+ * Limits over other windows have no name here. A limit of 0 means that the upstream does not know it.
  */
 export function limitsReported(hints: readonly LimitHint[]): ReportedLimits {
   const reported: Partial<Record<keyof ReportedLimits, number>> = {};
@@ -36,7 +36,6 @@ export function limitsReported(hints: readonly LimitHint[]): ReportedLimits {
   return reported;
 }
 
-/** Whether two say the same. */
 export function areSameLimits(one: ReportedLimits, other: ReportedLimits): boolean {
   const names = Object.keys({ ...one, ...other }) as (keyof ReportedLimits)[];
   return names.every((name) => one[name] === other[name]);

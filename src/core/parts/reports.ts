@@ -7,13 +7,13 @@ import type { Lag } from './lag.ts';
 import { RAMP_MS, type Pause } from './pause.ts';
 
 /**
- * Refusals that lease holders reported. Headgate did not see these answers, so a report is a claim of its key. Its effects last
- * for at most `ALLOWED_MS` from the first report of the key, and are then undone. A report of a second key, or a refusal
- * that Headgate sees itself, confirms it. A served call that contradicts it refutes it, and the key's reports are ignored for a
- * while.
+ * Refusals that lease holders reported. Headgate did not see these answers, so a report is a claim of its key. Its
+ * effects last for at most `ALLOWED_MS` from the first report of the key, and are then reverted. A report of a second
+ * key, or a refusal that Headgate sees itself, confirms it. A served call that contradicts it refutes it, and the key's
+ * reports are ignored for a while.
  */
 export interface Reports {
-  /** Null: everything that was learned is confirmed. */
+  /** null if all lessons are confirmed. */
   unconfirmed: Unconfirmed | null;
   /** The remaining time of each key. A key without an entry has all of it. */
   readonly allowances: BoundedMap<string, Allowance>;
@@ -41,14 +41,14 @@ export interface Lessons {
 }
 
 export interface Unconfirmed {
-  /** The key that reported. Empty: a caller without one. */
+  /** The key that reported. Empty for a caller without one. */
   readonly by: string;
   readonly about: ConfirmableRefusals;
   readonly since: InstantMs;
   readonly until: InstantMs;
-  /** End of the wait that was reported last. */
+  /** End of the last reported wait. */
   askedUntil: InstantMs;
-  /** The reported concurrency limit. Infinity: none was reported. */
+  /** The reported concurrency limit. Infinity if none was reported. */
   slotsMax: number;
   /** End of the reported pause. A pause with another end has another cause. */
   pausedUntil: InstantMs;
@@ -114,7 +114,7 @@ export function allowanceOf(
   return { allowances: ofOwnKeys, key: credential };
 }
 
-/** Computes the remaining time of a key; 0: its reports are ignored at present. */
+/** Returns the remaining time of a key. 0 if its reports are currently ignored. */
 export function leftMsOf({ allowances }: Allowances, by: string, now: InstantMs): number {
   const known = allowances.get(by);
   return known === undefined || now >= known.renewsAt ? ALLOWED_MS : Math.max(0, known.leftMs);
@@ -181,7 +181,7 @@ export function undo(lessons: Lessons, { before, pausedUntil }: Unconfirmed, now
 export function undoNumbers({ ceiling, lag, pause }: Lessons, before: Lessons): void {
   Object.assign(ceiling, copyOf(before.ceiling));
   Object.assign(lag, copyOf(before.lag));
-  // A call that was served since may have reset it.
+  // A call served meanwhile may have reset it.
   pause.openMs = Math.min(pause.openMs, before.pause.openMs);
   pause.notedAt = before.pause.notedAt;
 }
@@ -190,7 +190,6 @@ export function copyOfLessons({ ceiling, pause, breaker, lag }: Lessons): Lesson
   return copyOf({ ceiling, pause, breaker, lag });
 }
 
-/** Copies plain data. */
 function copyOf<Value>(value: Value): Value {
   if (Array.isArray(value)) return value.map(copyOf) as Value;
   if (typeof value !== 'object' || value === null) return value;

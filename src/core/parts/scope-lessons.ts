@@ -79,8 +79,8 @@ export function dependsOnResults(
 
 /**
  * Picks the scope to remove when the maximum is reached: one that stops no calls, if there is one. Otherwise it is one
- * of the largest set: scopes of one caller, or scopes that differ in one name only. A caller that makes up names
- * therefore removes its own scopes. Within a set, the least recently used scope is removed.
+ * of the largest set of similar scopes: those of one caller, or those that differ in one name only. So a caller that
+ * makes up names removes its own scopes. Within a set, the least recently used scope is removed.
  */
 export function leastNeeded(all: readonly ScopeLessons[], now: InstantMs): ScopeLessons | null {
   const idle = all.filter(({ pause, breaker, ceiling }) => {

@@ -17,7 +17,7 @@ export interface SeenCalls {
   prunedAt: InstantMs;
 }
 
-/** The last value of a name. Undefined if there was no call. */
+/** The last value of a name. undefined if there was no call. */
 interface SeenName {
   value: string | null | undefined;
   /** When the value last changed. 0 if it never did. */
@@ -74,7 +74,7 @@ export function areAllIn(scope: Scope, seen: SeenCalls, now: InstantMs): boolean
 /**
  * Notes a refusal, and widens its scope if calls with another value were refused in the same way within a minute.
  *
- * @param place key of the place that refused. Refusals elsewhere confirm nothing
+ * @param place key of the member that refused. Refusals of other members confirm nothing
  */
 export function confirmedScope(
   { refusals }: SeenCalls,

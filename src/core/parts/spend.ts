@@ -1,7 +1,6 @@
 import { after, earlier, instant, type InstantMs } from '../words/ids.ts';
 import type { BudgetSettings } from '../words/limits.ts';
 
-/** The lengths of time that budgets are for. */
 export const PERIODS = ['hour', 'day', 'month'] as const;
 
 export type Period = (typeof PERIODS)[number];
@@ -9,26 +8,26 @@ export type Period = (typeof PERIODS)[number];
 /** Money spent in the hour, day and month that were current at the last call. */
 export interface Spent {
   readonly usd: Record<Period, number>;
-  /** The begin of each of the three. */
+  /** The start of each of the three periods. */
   readonly beganAt: Record<Period, InstantMs>;
 }
 
-/** A key or agent that calls are counted for, beside the group. */
+/** A key or agent whose spend is counted in addition to the group's. */
 export interface Spender extends Spent {
   readonly id: string;
 }
 
 /** A requested correction. */
 export interface NewCorrection {
-  /** A repeated id is the same correction. */
+  /** A repeated id means the same correction. */
   readonly id: string;
-  /** The member whose budget it is. Null: it is the budget of the group. */
+  /** The member whose budget is corrected. null for the budget of the group. */
   readonly member: string | null;
-  /** The shortest current period that contains the charge; the longer ones are corrected too. */
+  /** The shortest current period that contains the charge. The longer ones are corrected too. */
   readonly period: Period;
-  /** Negative: less was spent. */
+  /** A negative amount means that less was spent. */
   readonly usd: number;
-  /** The operator, and why. */
+  /** The operator, and the reason. */
   readonly by: string;
   readonly note: string;
 }
@@ -37,58 +36,57 @@ export interface Correction extends NewCorrection {
   readonly at: InstantMs;
   /** Spend before it. */
   readonly before: Record<Period, number>;
-  /** Applied changes: spend never goes below 0. They are 0 once it is undone. */
+  /** The applied changes, which never lower the spend below 0. They are 0 once the correction is reverted. */
   readonly applied: Record<Period, number>;
-  /** Start of the periods in which they were applied. */
+  /** Start of the periods in which it was applied. */
   readonly beganAt: Record<Period, InstantMs>;
-  /** Null: it is in force. */
+  /** null if it is in force. */
   undoneAt: InstantMs | null;
 }
 
-/** Money that a group has spent and is about to spend. Kept in a row, so that a restart gives no new budget. */
+/** Money that a group has spent and reserved. It is stored, so that a restart gives no new budget. */
 export interface SpendState {
   readonly total: Spent;
   /** The estimates of the calls in flight. */
   reservedUsd: number;
-  /** Spenders, the last one to spend last. */
+  /** In the order of their last spend, newest last. */
   keys: Spender[];
   agents: Spender[];
-  /** Corrections by operators, oldest first. Absent: none. */
+  /** Corrections by operators, oldest first. Absent if there are none. */
   corrections?: readonly Correction[];
 }
 
-/** A budget that a call does not fit into, and when the next one begins. */
+/** A budget that a call does not fit into, and when its next period begins. */
 export interface BudgetBlock {
   readonly period: Period;
   readonly endsAt: InstantMs;
 }
 
-/** A call that was charged for. */
+/** The cost of a call. */
 export interface CallCost {
-  /** Money reserved for it at its grant. */
+  /** Money reserved at its grant. */
   readonly reservedUsd: number;
   readonly actualUsd: number;
   readonly key: string | null;
   readonly agent: string | null;
 }
 
-/** Maximum keys, and maximum agents, that are remembered; the one that has not spent for longest goes first. */
+/** Maximum number of remembered keys, and of agents. The one with the oldest spend is removed first. */
 export const SPENDERS_MAX = 200;
 
-/** Maximum error of rounding: less is not money. */
+/** Maximum rounding error. A smaller amount counts as nothing. */
 const USD_TOLERANCE = 1e-9;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** A group that has not spent anything. */
 export function emptySpend(): SpendState {
   return { total: emptySpent(), reservedUsd: 0, keys: [], agents: [] };
 }
 
 /**
- * Finds the budget that a call of about `usd` does not fit into, the one that ends last if there are several;
- * null: it fits. Calls in flight count with their estimates, in each period that they may end in.
+ * Returns the budget that a call of about `usd` does not fit into, the one that ends last if there are several. null if
+ * it fits. Calls in flight count with their estimates, in each period in which they may end.
  */
 export function budgetBlock(
   spend: SpendState,
@@ -110,7 +108,7 @@ export function budgetBlock(
   return period === undefined ? null : { period, endsAt: boundsOf(period, now).endsAt };
 }
 
-/** Finds what is left of a budget of `limitUsd`, as `budgetBlock` counts it. */
+/** Returns what is left of a budget of `limitUsd`, by the rules of `budgetBlock`. */
 export function budgetLeft(
   spend: SpendState,
   period: Period,
@@ -125,8 +123,8 @@ function committedIn(spend: SpendState, period: Period, now: InstantMs): number 
 }
 
 /**
- * Moves what was spent in periods of the future, by a clock that was ahead, to the current ones. Otherwise their budgets
- * would stay exhausted until those periods are over.
+ * Moves spend in future periods, noted by a clock that was ahead, to the current ones. Otherwise their budgets would
+ * stay exhausted until those periods end.
  */
 export function rebase(spend: SpendState, now: InstantMs): void {
   for (const spent of [spend.total, ...spend.keys, ...spend.agents]) rebaseSpent(spent, now);
@@ -139,18 +137,18 @@ function rebaseSpent({ beganAt }: Pick<Spent, 'beganAt'>, now: InstantMs): void 
   }
 }
 
-/** Sets `usd` aside for a call that was granted. */
+/** Reserves `usd` for a granted call. */
 export function reserve(spend: SpendState, usd: number): void {
   spend.reservedUsd += usd;
 }
 
-/** Refunds what was set aside for a call that cost nothing. */
+/** Refunds the reservation of a call that cost nothing. */
 export function refund(spend: SpendState, usd: number): void {
   const left = spend.reservedUsd - usd;
   spend.reservedUsd = left < USD_TOLERANCE ? 0 : left;
 }
 
-/** Counts what a call really cost, in the periods in which it ended. */
+/** Counts the actual cost of a call in the periods in which it ended. */
 export function settle(spend: SpendState, call: CallCost, now: InstantMs): void {
   refund(spend, call.reservedUsd);
   addSpent(spend.total, call.actualUsd, now);
@@ -158,19 +156,18 @@ export function settle(spend: SpendState, call: CallCost, now: InstantMs): void 
   if (call.agent !== null) spend.agents = charge(spend.agents, call.agent, call.actualUsd, now);
 }
 
-/** Counts as spent what is reserved beyond `reservedUsd`: nobody is known who could say what it came to. */
+/** Counts reservations beyond `reservedUsd` as spent, because no known holder will settle them. */
 export function chargeRest(spend: SpendState, reservedUsd: number, now: InstantMs): void {
   const rest = spend.reservedUsd - reservedUsd;
   if (rest > USD_TOLERANCE) addSpent(spend.total, rest, now);
   spend.reservedUsd = reservedUsd;
 }
 
-/** Whether something was spent in a period that is current. */
 export function hasSpent({ total }: SpendState, now: InstantMs): boolean {
   return PERIODS.some((period) => spentIn(total, period, now) > 0);
 }
 
-/** Counts what another group has spent and reserved beside what this one has. */
+/** Adds the spend and the reservations of another group. */
 export function addSpend(spend: SpendState, other: SpendState, now: InstantMs): void {
   addPeriods(spend.total, other.total, now);
   reserve(spend, other.reservedUsd);
@@ -196,18 +193,17 @@ function addPeriods(spent: Spent, other: Spent, now: InstantMs): void {
   for (const period of PERIODS) addIn(spent, period, spentIn(other, period, now), now);
 }
 
-/** Reads what was spent in the period that is current at `now`. */
+/** Returns the spend in the period that is current at `now`. */
 export function spentIn(spent: Spent, period: Period, now: InstantMs): number {
-  // A clock that went back is still in the period that it was in.
+  // A clock that was set back does not return to the previous period.
   return spent.beganAt[period] >= boundsOf(period, now).beganAt ? spent.usd[period] : 0;
 }
 
-/** The begin of the period that an instant is in, by UTC. */
+/** Returns the start of the UTC period that contains an instant. */
 export function periodBegin(period: Period, at: InstantMs): InstantMs {
   return boundsOf(period, at).beganAt;
 }
 
-/** Nothing spent. */
 export function emptySpent(): Spent {
   return {
     usd: { hour: 0, day: 0, month: 0 },
@@ -215,7 +211,6 @@ export function emptySpent(): Spent {
   };
 }
 
-/** Counts money as spent in the periods that are current. */
 export function addSpent(spent: Spent, usd: number, now: InstantMs): void {
   for (const period of PERIODS) addIn(spent, period, usd, now);
 }
@@ -233,11 +228,11 @@ function charge(spenders: readonly Spender[], id: string, usd: number, now: Inst
   return [...others.slice(-(SPENDERS_MAX - 1)), spender];
 }
 
-/** Finds the begin of the hour, day or month of UTC that `at` is in, and of the next one. */
+/** Returns the start of the UTC hour, day or month that contains `at`, and of the next one. */
 export function boundsOf(period: Period, at: InstantMs): { beganAt: InstantMs; endsAt: InstantMs } {
   if (period === 'month') {
     const beganAt = monthBeganAt(at);
-    // The day that comes 31 days after a first of a month is always in the next one.
+    // 31 days after the first of a month is always in the next month.
     return { beganAt, endsAt: monthBeganAt(after(beganAt, 31 * DAY_MS)) };
   }
   const lengthMs = period === 'hour' ? HOUR_MS : DAY_MS;
@@ -245,9 +240,8 @@ export function boundsOf(period: Period, at: InstantMs): { beganAt: InstantMs; e
   return { beganAt, endsAt: after(beganAt, lengthMs) };
 }
 
-/** Finds the begin of the calendar's month, in UTC. */
 function monthBeganAt(at: InstantMs): InstantMs {
-  // With an argument `Date` reads no clock: it is arithmetic alone.
+  // With an argument, `Date` reads no clock and is only arithmetic.
   /* oxlint-disable no-restricted-globals */
   const date = new Date(at);
   return instant(Date.UTC(date.getUTCFullYear(), date.getUTCMonth()));

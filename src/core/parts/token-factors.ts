@@ -1,58 +1,56 @@
 /** Lessons from calls of one model. */
 interface ModelTokens {
   readonly model: string;
-  /** The mean of actual by estimated input tokens, and how many calls went into it. */
+  /** The mean of actual divided by estimated input tokens, and its number of samples. */
   inputFactor: number;
   inputSamples: number;
-  /** The mean of output tokens, and how many calls went into it. */
+  /** The mean of output tokens, and its number of samples. */
   outputMean: number;
   outputSamples: number;
 }
 
-/** Lessons about estimates of tokens, by model, the last learned last. Kept in a row. */
+/** Lessons about token estimates by model, newest last. They are stored. */
 export interface TokenFactors {
   models: ModelTokens[];
 }
 
-/** The usage that an upstream reported, beside what was estimated. Null: not known to the end. */
+/** The use that an upstream reported, and the estimate. null if unknown or incomplete. */
 export interface SeenUsage {
-  /** Before the factor. */
+  /** Before the factor is applied. */
   readonly inputEstimate: number;
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
 }
 
-/** Maximum models that are remembered; the one that was not called for longest goes first. */
+/** Maximum number of remembered models. The one with the oldest call is removed first. */
 export const MODELS_MAX = 100;
 
-/** Maximum length of a name. Names come from callers, and a longer one is no model's. */
+/** Maximum length of a name. Names come from callers, and no model has a longer one. */
 const MODEL_LENGTH_MAX = 200;
 
-/** Least weight of the newest call in a mean. The first ones weigh as much as each other. */
+/** Minimum weight of the newest call in a mean. The first samples have equal weights. */
 const SAMPLE_WEIGHT = 0.1;
 
-/** Minimum and maximum factor that one call teaches: images and tools are not text. */
+/** Minimum and maximum factor that one call teaches, because images and tools are not text. */
 const FACTOR_MIN = 0.5;
 const FACTOR_MAX = 2;
 
-/** Nothing learned. */
 export function emptyTokenFactors(): TokenFactors {
   return { models: [] };
 }
 
-/** Reads the factor for an estimate of input tokens: from 0.5 to 2, and 1 where nothing is known. */
+/** Returns the factor for an estimate of input tokens, from 0.5 to 2. 1 if the model is unknown. */
 export function inputFactor({ models }: TokenFactors, model: string): number {
   const known = models.find((each) => each.model === model);
   return known === undefined || known.inputSamples === 0 ? 1 : known.inputFactor;
 }
 
-/** Reads the mean of output tokens of the model's last calls; null where nothing is known. */
+/** Returns the mean of output tokens of the model's last calls. null if the model is unknown. */
 export function outputMean({ models }: TokenFactors, model: string): number | null {
   const known = models.find((each) => each.model === model);
   return known === undefined || known.outputSamples === 0 ? null : known.outputMean;
 }
 
-/** Learns from a call. */
 export function observeUsage(factors: TokenFactors, model: string, usage: SeenUsage): void {
   if (model.length > MODEL_LENGTH_MAX) return;
   const known = factors.models.find((each) => each.model === model) ?? newModel(model);

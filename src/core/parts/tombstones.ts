@@ -2,17 +2,17 @@ import { after, instant, type InstantMs } from '../words/ids.ts';
 import { TOMBSTONE_TTL_MS, TOMBSTONES_MAX } from '../words/settings.ts';
 
 /**
- * Ids that have ended: attempts, and tickets that were cancelled. Each is remembered for its time at least,
- * and until others have ended for as long again; for less only where there are too many.
+ * Ids of ended attempts and cancelled tickets. Each is remembered for at least the TTL, and until others have ended for
+ * the same time again. It is forgotten earlier only if there are too many.
  *
- * In two generations, the older of which is forgotten as a whole. To take the oldest ids out one by one
- * would cost more the more of them there are: what leaves a Set or Map at its front is walked over again
- * and again, until the whole is copied.
+ * Ids are kept in two generations, and the older one is forgotten as a whole. Removing the oldest ids one by one
+ * becomes slower with their number, because a Set or Map scans the removed entries at its front again until it is
+ * rebuilt.
  */
 export class Tombstones {
   #recent = new Set<string>();
   #older = new Set<string>();
-  /** The instant from which every id of the older generation has had its time. */
+  /** The instant at which every id of the older generation has reached its TTL. */
   #recentUntil = instant(0);
 
   /** An id that ended twice may count twice. */
@@ -24,7 +24,7 @@ export class Tombstones {
     return this.#recent.has(id) || this.#older.has(id);
   }
 
-  /** Remembers an id from `now` on, one that is known already too. */
+  /** Remembers an id from `now` on, even if it is already known. */
   add(id: string, now: InstantMs): void {
     if (now >= this.#recentUntil || this.#recent.size >= TOMBSTONES_MAX / 2) {
       this.#older = this.#recent;

@@ -6,9 +6,12 @@ import type { WaitCause } from './decision-log.ts';
 import { emptyHistogram, type Histogram } from './histogram.ts';
 
 /**
- * Promises that no group may break. They are checked where it runs, and each of them that was broken is counted:
- * more slots handed out than the limit in force, more held than the bound on disk covers when an answer leaves, a
- * lease granted twice, a lease ended twice.
+ * Promises that a group must never break. They are checked in production, and each violation is counted:
+ *
+ * - `above_limit`: more slots granted than the limit in force.
+ * - `above_mark`: more slots held than the bound on disk covers when an answer leaves.
+ * - `granted_twice`: a lease granted twice.
+ * - `settled_twice`: a lease ended twice.
  */
 export const INVARIANTS = ['above_limit', 'above_mark', 'granted_twice', 'settled_twice'] as const;
 
@@ -20,46 +23,49 @@ export type Invariant = (typeof INVARIANTS)[number];
  */
 export type ReportEnd = 'unconfirmed' | 'confirmed' | 'refuted' | 'ignored';
 
-/** Counts of a group since its instance began. Nothing of it is looked at in a decision. */
+/** Counts of a group since its instance started. No decision depends on them. */
 export interface Totals {
   granted: number;
   /** Grants to another attempt of a call that was granted slots here before. */
   grantedAgain: number;
   rejected: Partial<Record<Rejection['reason'], number>>;
-  /** Waiters whose caller left, or never came back to ask again. */
+  /** Waiters whose caller left, or did not repeat its acquire call. */
   left: number;
-  /** Waiters that were sent back to be routed again. */
+  /** Waiters that were returned to be routed again. */
   moved: number;
-  /** Ends of leases by their outcome, those aside that expired. */
+  /** Ends of leases by outcome, without expired ones. */
   ended: Partial<Record<LeaseOutcome, number>>;
-  /** Those among the successes that the upstream answered with an error status, by its name: they were not served. */
+  /** Successes that the upstream answered with an error status, by status. They were not served. */
   answeredErrors: Record<string, number>;
-  /** Calls that were cut short, by why. Those whose callers left are none. */
+  /** Calls that were cut short, by cause. Calls whose callers left are not included. */
   cut: Partial<Record<CutReason, number>>;
-  /** Leases that ended at their TTL because nobody renewed them. */
+  /** Leases that expired because they were not renewed. */
   expired: number;
-  /** Leases that had lapsed and were taken up again by a holder that still streams. */
+  /** Leases that were resumed after they had expired, by a holder that still streams. */
   resurrected: number;
-  /** Refusals of the upstream, by what they were about. */
+  /** Refusals by the upstream, by cause. */
   refusals: Partial<Record<RefusalKind, number>>;
   /** Reports of lease holders, by outcome. */
   readonly reports: Record<ReportEnd, number>;
-  /** Promises that were broken. */
+  /** Violations of the promises in `INVARIANTS`. */
   readonly violations: Record<Invariant, number>;
-  /** Calls in a dry run that would have waited, or would have been rejected. */
+  /** Calls in a dry run that would have waited or been rejected. */
   wouldWait: number;
-  /** Time that granted calls had stood in this group's queue; 0 for who was granted at once. */
+  /** Time that granted calls spent in this group's queue. 0 if a call was granted at once. */
   readonly wait: Histogram;
-  /** Waits that have ended, with a slot or without, by what the call waited for; and how long together. */
+  /** Ended waits, with a slot or without, by wait reason, and their total time. */
   readonly waitedFor: Partial<Record<WaitCause, number>>;
   readonly waitedForMs: Partial<Record<WaitCause, number>>;
   /** Time between the grant and the end of leases. */
   readonly hold: Histogram;
-  /** Tokens and money as limits count them: as the upstream said, or as reserved where it did not. */
+  /** Tokens and money as limits count them: reported by the upstream, or reserved if it reported none. */
   inputTokens: number;
   outputTokens: number;
   usd: number;
-  /** Grants of calls that belong to a member: there, and elsewhere; and how many waited for it though another had room. */
+  /**
+   * Grants of calls with an affinity: at their member, at another one, and after a wait for it while another one had
+   * room.
+   */
   affinityKept: number;
   affinityLeft: number;
   affinityWaited: number;

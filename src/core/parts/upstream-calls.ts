@@ -5,20 +5,20 @@ import { addSpent, emptySpent, periodBegin, type Spent } from './spend.ts';
 /** The last refusal of a kind. */
 export interface LastRefusal {
   readonly at: InstantMs;
-  /** How long to wait, as the upstream says. Null: it does not. */
+  /** How long the upstream asks to wait. null if it does not. */
   readonly retryAfterMs: number | null;
   readonly model: string | null;
-  /** The upstream's message, shortened and without secrets. Absent: it sent none, or a release before noted it. */
+  /** The upstream's message, shortened and without secrets. Absent if it sent none, or from an earlier release. */
   readonly words?: string;
-  /** Status of its answer. Absent: its call has not ended, or no answer came. */
+  /** Status of its answer. Absent until its call has ended, or if there was no answer. */
   status?: number;
 }
 
-/** The calls of a pool that went to one upstream; where the group names members, to one of them. */
+/** The calls of a pool to one upstream, or to one member if the group names members. */
 export interface UpstreamCallCounts {
-  /** When the last one was granted, or refused by it. */
+  /** When the last call was granted or refused. */
   lastAt: InstantMs;
-  /** The begin of the day of UTC that the counts are of. */
+  /** The start of the UTC day of the counts. */
   day: InstantMs;
   granted: number;
   /** Refusals by the upstream. */
@@ -28,12 +28,12 @@ export interface UpstreamCallCounts {
 }
 
 /**
- * The calls of a pool by the upstream, or the member, that they went to: a group that matches by models alone may be
- * called for any upstream, and what it counts says nothing of those that it never called.
+ * The calls of a pool by the upstream or member that they went to. A group that matches only models may be called for
+ * any upstream, and its counts describe only those that it has called.
  */
 export type UpstreamCalls = Map<string, UpstreamCallCounts>;
 
-/** Maximum of upstreams that a pool remembers; the one that was not called for longest goes first. */
+/** Maximum number of upstreams that a pool remembers. The one with the oldest call is removed first. */
 export const UPSTREAMS_MAX = 32;
 
 /** Counts calls that were granted slots for an upstream. */
@@ -46,7 +46,9 @@ export function noteGrantedThere(
   turned(calls, upstream, now).granted += count;
 }
 
-/** Takes back a grant whose call never reached the upstream. One that was never called otherwise is forgotten. */
+/**
+ * Reverts the count of a grant whose call never reached the upstream. An upstream without any other call is forgotten.
+ */
 export function noteUnusedThere(calls: UpstreamCalls, upstream: string, now: InstantMs): void {
   const there = calls.get(upstream);
   if (there === undefined || there.day !== periodBegin('day', now)) return;
@@ -58,7 +60,7 @@ export function noteUnusedThere(calls: UpstreamCalls, upstream: string, now: Ins
   if (!isSeen) calls.delete(upstream);
 }
 
-/** Counts a refusal by an upstream, and remembers it as the last of its kind. */
+/** Counts a refusal by an upstream, and stores it as the last of its kind. */
 export function noteRefusedThere(
   calls: UpstreamCalls,
   upstream: string,
@@ -71,7 +73,7 @@ export function noteRefusedThere(
   there.lastRefusals[kind] = { at: now, ...said };
 }
 
-/** Notes the status of the answer that was the last refusal of a kind. */
+/** Adds the status of the answer to the last refusal of a kind. */
 export function noteRefusedStatus(
   calls: UpstreamCalls,
   upstream: string,
@@ -82,7 +84,7 @@ export function noteRefusedStatus(
   if (last !== undefined) last.status = status;
 }
 
-/** Counts what a call cost there. */
+/** Counts the cost of a call there. */
 export function noteSpentThere(
   calls: UpstreamCalls,
   upstream: string,
@@ -92,7 +94,7 @@ export function noteSpentThere(
   if (usd > 0) addSpent(turned(calls, upstream, now).spent, usd, now);
 }
 
-/** Finds the calls of an upstream, with the counts of this day. */
+/** Returns the counts of an upstream for the current day. */
 function turned(calls: UpstreamCalls, upstream: string, now: InstantMs): UpstreamCallCounts {
   const day = periodBegin('day', now);
   let there = calls.get(upstream);

@@ -1,40 +1,37 @@
 import { after, instant, later, type InstantMs } from '../words/ids.ts';
 
 /**
- * Amounts taken in the last while, added up in bins: an exact log would be as long as there are calls.
- * An entry is the number of its bin, counted from the epoch, and what was taken in it. The oldest first.
+ * Amounts taken in the recent past, summed up in bins. An exact log would have one entry per call. An entry is the
+ * number of its bin since the epoch and the amount in it. Oldest first.
  */
 export interface Window {
   bins: [bin: number, amount: number][];
 }
 
 export interface WindowParams {
-  /** Maximum that may be taken in any stretch of `lengthMs`. */
+  /** Maximum amount in any period of `lengthMs`. */
   readonly limit: number;
   readonly lengthMs: number;
   readonly binMs: number;
-  /** How long a bin stays beyond its last instant plus the length: messages travel unevenly. */
+  /** How long a bin counts beyond its last instant plus the length, because messages take different times. */
   readonly marginMs: number;
 }
 
-/** Maximum error of rounding of sums, as a part of the limit. */
+/** Maximum rounding error of sums, as a share of the limit. */
 const TOLERANCE = 1e-9;
 
 export function emptyWindow(): Window {
   return { bins: [] };
 }
 
-/** Sums what counts against the limit at `now`. */
+/** Returns the amount that counts against the limit at `now`. */
 export function usedAt(window: Window, params: WindowParams, now: InstantMs): number {
   let used = 0;
   for (const [bin, amount] of window.bins) if (leavesAt(bin, params) > now) used += amount;
   return used;
 }
 
-/**
- * Finds the instant from which `amount` fits, if nobody else takes: `now` if it does already, Infinity if
- * never.
- */
+/** Returns when `amount` fits if nothing else is taken. `now` if it already does, Infinity if it never will. */
 export function windowFitsAt(
   window: Window,
   params: WindowParams,
@@ -56,13 +53,16 @@ export function windowFitsAt(
   return fitsAt;
 }
 
-/** Finds the instant at which nothing counts any more, if nobody takes: `now` if nothing does. */
+/** Returns when nothing counts any more if nothing is taken. `now` if nothing counts already. */
 export function wholeAt(window: Window, params: WindowParams, now: InstantMs): InstantMs {
   const last = window.bins.findLast(([, amount]) => amount > 0);
   return last === undefined ? now : later(now, leavesAt(last[0], params));
 }
 
-/** Computes what may still be taken before `at` for `amount` to fit then. Negative: it will not fit anyway. */
+/**
+ * Returns how much may still be taken before `at` so that `amount` fits then. A negative result means that it will not
+ * fit anyway.
+ */
 export function windowSpare(
   window: Window,
   params: WindowParams,
@@ -72,7 +72,7 @@ export function windowSpare(
   return params.limit * (1 + TOLERANCE) - amount - usedAt(window, params, at);
 }
 
-/** Finds when the oldest of what counts at `now` counts no longer; `now` if nothing counts. */
+/** Returns when the oldest amount that counts at `now` stops counting. `now` if nothing counts. */
 export function oldestLeavesAt({ bins }: Window, params: WindowParams, now: InstantMs): InstantMs {
   const oldest = bins.find(([bin, amount]) => amount > 0 && leavesAt(bin, params) > now);
   return oldest === undefined ? now : leavesAt(oldest[0], params);
@@ -89,8 +89,8 @@ export function count(window: Window, params: WindowParams, amount: number, now:
 }
 
 /**
- * Takes back `amount` of what was counted at `takenAt`. Nothing happens where that has left the window:
- * what others took since must not be counted for less.
+ * Removes `amount` from what was counted at `takenAt`. If that has left the window, nothing changes, because later
+ * amounts must still count in full.
  */
 export function uncount(
   window: Window,
@@ -102,14 +102,14 @@ export function uncount(
   if (entry !== undefined) entry[1] = Math.max(0, entry[1] - amount);
 }
 
-/** Counts everything that another window counts. */
+/** Adds all amounts of another window. */
 export function add(window: Window, other: Window): void {
   const sums = new Map(window.bins);
   for (const [bin, amount] of other.bins) sums.set(bin, (sums.get(bin) ?? 0) + amount);
   window.bins = [...sums].toSorted(([a], [b]) => a - b);
 }
 
-/** Brings bins of the future back to now, all by as much: they leave one after the other. */
+/** Moves bins of the future back by the same number, so that the newest is now and they still expire one by one. */
 export function rebase(window: Window, params: WindowParams, now: InstantMs): void {
   const ahead = Math.max(0, (window.bins.at(-1)?.[0] ?? 0) - binOf(params, now));
   if (ahead > 0) window.bins = window.bins.map(([bin, amount]) => [bin - ahead, amount]);

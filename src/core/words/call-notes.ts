@@ -1,11 +1,11 @@
 import type { CutReason } from './cut.ts';
 
-/** Facts that a holder knows of its call at the end, for whoever looks the call up. Nothing follows from it. */
+/** Facts about a call that its holder reports at the end. They are logged only. No decision depends on them. */
 export interface CallNotes {
-  /** The upstream's own id of the call. Absent: it named none. */
+  /** The upstream's own id of the call. Absent if it sent none. */
   readonly requestId?: string;
-  /** How often the call was sent to upstreams by then, wherever. Absent: not known. */
+  /** Number of times the call was sent to an upstream, over all groups and members. Absent if unknown. */
   readonly sent?: number;
-  /** Why it was cut short. Absent: it was not, or its caller left. */
+  /** Why the call was cut short. Absent if it was not, or if its caller left. */
   readonly cut?: CutReason;
 }

@@ -1,10 +1,10 @@
 import type { MemberId } from './ids.ts';
 import type { BudgetSettings, RateSettings } from './limits.ts';
 
-/** A place where calls of the group run, as far as the core looks at it: its own limits, and when it is preferred. */
+/** A place where calls of the group run. Only what the core needs: its own limits, and when it is preferred. */
 export interface MemberSettings {
   readonly id: MemberId;
-  /** As with the group. 0 grants nothing here; Infinity leaves concurrency unlimited. */
+  /** As for the group. 0 grants nothing here, and Infinity leaves concurrency unlimited. */
   readonly slotsMax: number;
   readonly isHard: boolean;
   readonly isAdaptive: boolean;
@@ -15,30 +15,32 @@ export interface MemberSettings {
   readonly breaker: BreakerSettings;
   /** Whether a long pause is probed with single calls. */
   readonly probesPauses: boolean;
-  /** Its part of the calls, against the others of its tier. */
+  /** Its share of the calls relative to the other members of its tier. */
   readonly weight: number;
-  /** Members of a lower tier are full, or out, before one of a higher tier is used. */
+  /** Members of a higher tier are used only when all members of lower tiers are full or ejected. */
   readonly tier: number;
-  /** False: the configuration takes it out; what is in flight there goes on to its end. */
+  /** false if the configuration disables the member. Calls in flight there continue to their end. */
   readonly isEnabled: boolean;
   /**
-   * The upstream whose calls ran here before the group had members, because they had the same key. Null: it has a key
+   * The upstream whose calls ran here before the group had members, because both use the same key. null if it has a key
    * of its own.
    */
   readonly succeeds: string | null;
-  /** Names its upstream and its key, whatever its id is: one with the same is the same. Null: it is not known. */
+  /**
+   * Identifies its upstream and its key, independent of its id. Members with the same place are the same. null if
+   * unknown.
+   */
   readonly place: string | null;
 }
 
-/** Settings of the circuit breaker. */
 export interface BreakerSettings {
   /** The share of failed calls at which the breaker opens. Infinity disables it. */
   readonly failedShare: number;
   /** Minimum number of results before the breaker opens. */
   readonly callsMin: number;
-  /** Age up to which a result counts, in milliseconds. */
+  /** Maximum age of a result that counts, in milliseconds. */
   readonly windowMs: number;
-  /** How long the breaker stays open at first, in milliseconds. Doubles after each failed probe. */
+  /** Initial time that the breaker stays open, in milliseconds. Doubles after each failed probe. */
   readonly openMs: number;
   readonly openMsMax: number;
 }
@@ -51,11 +53,11 @@ export const BREAKER_DEFAULTS: BreakerSettings = {
   openMsMax: 300_000,
 };
 
-/** How calls that belong together stay at one member, where their prompts are cached. */
+/** How related calls stay at one member, where their prompts are cached. */
 export interface AffinitySettings {
   readonly by: 'agent' | 'caller' | 'none';
-  /** How long after its last call, in milliseconds. */
+  /** How long a member is kept after its last call, in milliseconds. */
   readonly forMs: number;
-  /** How long a call waits at most for its member while another has room, in milliseconds. */
+  /** Maximum time that a call waits for its member while another member has room, in milliseconds. */
   readonly waitMs: number;
 }

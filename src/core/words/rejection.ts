@@ -2,26 +2,36 @@ import type { Exceeded } from './limits.ts';
 import type { Scope } from './scope.ts';
 
 /**
- * Why a waiter lost its place in a full queue: to a call of a higher lane, to one of a tenant that waits less for its
- * weight, to a call that had the place before a reset, or to a call of its own tenant that no scope holds.
+ * Why a waiter lost its place in a full queue.
+ *
+ * - `lane`: a call of a higher lane took it.
+ * - `share`: a call of a tenant with fewer waiters, relative to its weight, took it.
+ * - `returned`: a call that had the place before a reset took it.
+ * - `held`: a call of its own tenant that no scope holds took it.
  */
 export type Dropped = 'lane' | 'share' | 'returned' | 'held';
 
 /**
- * Why a call cannot start although slots are free: the group starts no calls for a moment after a move or a reset, the caller or
- * agent has its maximum, a rate limit is used up, no member has room for it, earlier calls are next, a probe is in
- * flight, or another group that the call needs is full.
+ * Why a call cannot start although slots are free.
+ *
+ * - `settling`: the group starts no calls for a moment after a move or a reset.
+ * - `cap`: the caller or agent is at its maximum.
+ * - `rates`: a rate limit is used up.
+ * - `member`: no member has room for it.
+ * - `order`: earlier calls are next.
+ * - `breaker`: a probe is in flight.
+ * - `elsewhere`: another group that the call needs is full.
  */
 export type BusyCause = 'settling' | 'cap' | 'rates' | 'member' | 'order' | 'breaker' | 'elsewhere';
 
-/** A ticket's rejection by its group, with its reason and when to come back. */
+/** The rejection of a ticket by its group, with its reason and the time to wait before a retry. */
 export type Rejection =
-  /** The queue is full, or as full as one tenant or agent may make it. */
+  /** The queue is full, or one tenant or agent has reached its part of it. */
   | {
       readonly reason: 'queue_full';
       readonly queueLengthMax: number;
       readonly of: 'group' | 'tenant' | 'agent';
-      /** It was queued, and another call took its place. Absent: it was refused on arrival. */
+      /** Set if the call was queued and another call took its place. Absent if it was rejected on arrival. */
       readonly dropped?: Dropped | undefined;
       readonly retryAfterMs: number;
     }
@@ -37,13 +47,13 @@ export type Rejection =
   | {
       readonly reason: 'infeasible';
       readonly estimateMs: number;
-      /** No call has ended for long, so that it will be at least so much. Absent: calls end. */
+      /** No call has ended for a long time, so the estimate is a lower bound. Absent if calls end. */
       readonly isStalled?: true;
       readonly retryAfterMs: number;
       /** The calls that the upstream stops or limits. Absent if all calls wait. */
       readonly scope?: Scope;
     }
-  /** The caller did not want to wait, and there is no slot now. */
+  /** The caller does not allow queueing, and no slot is free. */
   | {
       readonly reason: 'busy';
       readonly slotsMax: number;
@@ -59,10 +69,7 @@ export type Rejection =
       readonly waitedMs: number;
       /** null if a retry will not succeed for a long time. */
       readonly retryAfterMs: number | null;
-      /**
-       * The instant from which the upstream wants calls again, in epoch milliseconds; null: the operator
-       * paused it.
-       */
+      /** The time at which the upstream backoff ends, in epoch milliseconds. null if an operator paused the group. */
       readonly until?: number | null;
       /** The paused calls. Absent if all calls are paused. */
       readonly scope?: Scope;
@@ -82,37 +89,40 @@ export type Rejection =
       /** The limited calls. Absent if the limit applies to all calls. */
       readonly scope?: Scope;
     }
-  /** The upstream failed too often, and is not asked before the call's deadline. */
+  /** The upstream failed too often, and no call is sent to it before the call's deadline. */
   | {
       readonly reason: 'breaker_open';
       readonly retryAfterMs: number | null;
       /** The calls that the breaker stops. Absent if it stops all calls. */
       readonly scope?: Scope;
     }
-  /** Every member is out, as its key is refused, its account is out of quota, or an operator took it out; or has refused the call. */
+  /**
+   * Every member is unavailable: ejected because its key is refused or its account is out of quota, disabled by an
+   * operator, or excluded because it refused this call.
+   */
   | { readonly reason: 'members_out'; readonly retryAfterMs: number | null }
-  /** The call does not fit into what is left of a budget, with what is in flight counted as spent. */
+  /** The call does not fit into the remaining budget. Calls in flight count as spent. */
   | {
       readonly reason: 'budget_exhausted';
       readonly window: 'hour' | 'day' | 'month';
       readonly limitUsd: number;
-      /** Left of the budget, with what is in flight counted as spent. Absent: told by an older release, as is what was wanted. */
+      /** The remaining budget. Calls in flight count as spent. Absent from older releases, like `wantedUsd`. */
       readonly leftUsd?: number;
-      /** Estimate of the call. */
+      /** The estimated cost of the call. */
       readonly wantedUsd?: number;
       readonly retryAfterMs: null;
     }
-  /** The group takes no new calls. */
+  /** The group accepts no new calls. */
   | { readonly reason: 'draining'; readonly retryAfterMs: number }
-  /** An operator took the call out of the queue. */
+  /** An operator removed the call from the queue. */
   | { readonly reason: 'cancelled'; readonly retryAfterMs: null }
   /** The call would wait for its own parent, which waits for it. */
   | { readonly reason: 'nested'; readonly retryAfterMs: null }
-  /** The call wants more slots than the group ever gives to one, or more tokens than it lets pass at all. */
+  /** The call needs more slots than the group grants to one call, or more tokens than its limits ever allow. */
   | {
       readonly reason: 'never_fits';
       readonly slotsPerCallMax: number;
-      /** The limit that the call is larger than by itself. Absent: it is about slots. */
+      /** The limit that the call exceeds. Absent if the call needs too many slots. */
       readonly exceeded?: Exceeded;
       readonly retryAfterMs: null;
     };

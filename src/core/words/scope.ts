@@ -28,10 +28,8 @@ export interface CallNames extends Scope {
 /** The model of calls without a model. Their refusals say nothing about calls with a model. */
 export const NO_MODEL = '';
 
-/** All calls. */
 export const ALL_CALLS: Scope = { model: null, tier: null, credential: null };
 
-/** Returns the names of a holder's call. */
 export function namesOf({ model, tier, credential, isUnread = false }: Holder): CallNames {
   return {
     model: model?.toLowerCase() ?? (isUnread ? null : NO_MODEL),
@@ -57,7 +55,6 @@ export function isAmbiguous(credential: string): boolean {
   return credential.endsWith(AMBIGUOUS_SUFFIX);
 }
 
-/** Returns the key under which a scope is stored. */
 export function scopeKey({ model, tier, credential }: Scope): string {
   return JSON.stringify([model, tier, credential]);
 }

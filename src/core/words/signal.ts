@@ -2,18 +2,18 @@ import type { MemberId } from './ids.ts';
 import type { RefusalScope, Scope } from './scope.ts';
 
 /**
- * The cause for which an upstream did not serve a call. Different causes want different medicine:
- * `upstream-signals.ts` says which.
- * - `egress`: the upstream, or the edge before it, serves nobody from where the Worker calls; no wait helps.
- * - `unauthorized`: the key is not accepted, or not any more.
- * - `quota`: an account is out of money or of its plan; waiting does not help.
- * - `never_fits`: the call is larger than the upstream ever takes.
+ * Why an upstream did not serve a call. `upstream-signals.ts` defines the reaction to each cause.
+ *
+ * - `egress`: the upstream, or the edge before it, serves no calls from this location. Waiting does not help.
+ * - `unauthorized`: the key is not accepted, or no longer accepted.
+ * - `quota`: the account is out of money, or its plan is used up. Waiting does not help.
+ * - `never_fits`: the call is larger than the upstream ever accepts.
  * - `long_window`: the limit of a day, a week or a plan is used up.
- * - `concurrency`: too many calls at once.
- * - `overload`: the upstream, or the model, is short of capacity for everybody.
+ * - `concurrency`: too many concurrent calls.
+ * - `overload`: the upstream or the model lacks capacity for all its clients.
  * - `tokens`, `requests`: a limit per minute or second.
- * - `ramp`: calls became more too quickly.
- * - `unknown`: a 429 that says no more.
+ * - `ramp`: the number of calls rose too quickly.
+ * - `unknown`: a 429 without details.
  * - `error`: another 5xx, or a connection that broke before the first byte.
  */
 export type RefusalKind =
@@ -30,7 +30,7 @@ export type RefusalKind =
   | 'unknown'
   | 'error';
 
-/** Refusals that are no matter of limits: of where the call came from, its key or its size, or an upstream that is ill. */
+/** Refusals that concern no limit, but the location, the key or size of the call, or the health of the upstream. */
 const NO_LIMIT: ReadonlySet<string> = new Set([
   'egress',
   'unauthorized',
@@ -39,22 +39,22 @@ const NO_LIMIT: ReadonlySet<string> = new Set([
   'error',
 ]);
 
-/** Counts refusals for a limit of the upstream, which callers would have seen as 429, among those by kind. */
+/** Counts the refusals that callers would have seen as a 429 for a limit of the upstream. */
 export function refusedForLimits(byKind: Readonly<Record<string, number>>): number {
   return Object.entries(byKind).reduce((sum, [kind, n]) => (NO_LIMIT.has(kind) ? sum : sum + n), 0);
 }
 
-/** Refusals that take a member out: whoever calls there next would be refused as well. */
+/** Refusals that eject a member, because the next call there would be refused too. */
 const TAKING_OUT = ['unauthorized', 'quota', 'egress'] as const;
 
 export type EjectingRefusal = (typeof TAKING_OUT)[number];
 
-/** Whether a refusal takes a member out, once it is known that the call is not to blame for it. */
+/** Whether a refusal ejects a member, once it is clear that the call did not cause it. */
 export function takesOut(kind: RefusalKind | 'served'): kind is EjectingRefusal {
   return (TAKING_OUT as readonly string[]).includes(kind);
 }
 
-/** A refusal of a call by a member, told by the one that served the call afterwards. */
+/** A refusal of a call by one member, reported by the member that served the call afterwards. */
 export interface Blame {
   readonly member: MemberId;
   readonly kind: RefusalKind;
@@ -62,43 +62,48 @@ export interface Blame {
   readonly agoMs: number;
 }
 
-/** One limit of the upstream, as the headers of its answer tell it. */
+/** One limit of the upstream, as reported by the headers of its answer. */
 export interface LimitHint {
   readonly dimension: 'requests' | 'tokens' | 'input_tokens' | 'output_tokens';
-  /** Length of the window that the limit is counted over, in milliseconds; null: the header does not say. */
+  /** Length of the window of the limit, in milliseconds. null if the header does not report it. */
   readonly windowMs: number | null;
   readonly limit: number | null;
   readonly remaining: number | null;
-  /** How long until the limit is whole again, in milliseconds. */
+  /** Time until the full limit is available again, in milliseconds. */
   readonly resetMs: number | null;
 }
 
-/** The upstream's answer to a call, as far as it tells of its limits. */
+/** What the upstream's answer to a call reports about its limits. */
 export interface UpstreamSignal {
-  /** `served`: it took the call. Known at its headers, not at the end of its body. */
+  /** `served` means that the upstream accepted the call. That is known at the headers, before the body ends. */
   readonly kind: 'served' | RefusalKind;
-  /** How long to wait, as the upstream says. Null: it does not. */
+  /** How long the upstream asks to wait. null if it does not. */
   readonly retryAfterMs: number | null;
-  /** The most calls at once, where the refusal names the number. */
+  /** The maximum number of concurrent calls, if the refusal names it. */
   readonly slotsMax: number | null;
   readonly hints: readonly LimitHint[];
-  /** Of `overload`: it came with status 429, on which clients fall back to another model or tier. */
+  /** For `overload`: the status was 429, on which clients fall back to another model or tier. */
   readonly isRate?: true;
   /** The upstream's message, shortened and without secrets. Absent if it sent none that may be shown. */
   readonly words?: string;
-  /** The calls that a refusal is about. Absent if they are all calls at the upstream. */
+  /** The calls that a refusal is about. Absent if it is about all calls at the upstream. */
   readonly scope?: RefusalScope;
   /** Names in the body of the call, if the body was read after the lease was granted. */
   readonly names?: Pick<Scope, 'model' | 'tier'>;
-  /** Of `served`: the answer is about a mistake of the caller, and shows nothing of the key. Absent: the call was done. */
+  /**
+   * For `served`: the answer reports a mistake of the caller and proves nothing about the key. Absent if the call
+   * succeeded.
+   */
   readonly isMistake?: boolean;
-  /** Of `served`: the members that refused the same call, so that it is them who are to blame. Absent: none. */
+  /** For `served`: the members that refused the same call, which are therefore to blame. Absent if there are none. */
   readonly blamed?: readonly Blame[];
-  /** The gateway key of the lease whose holder reported it; empty: no key. Absent: Headgate saw the answer. */
+  /**
+   * The gateway key of the lease whose holder reported the signal. Empty without a key. Absent if Headgate saw the
+   * answer.
+   */
   readonly reportedBy?: string;
 }
 
-/** An answer that says nothing more than that the upstream took the call. */
 export const SERVED: UpstreamSignal = {
   kind: 'served',
   retryAfterMs: null,

@@ -7,32 +7,31 @@ export const LANES = ['high', 'normal', 'low'] as const;
 export type Lane = (typeof LANES)[number];
 
 /**
- * The kind of a holder that is no call: a WebSocket session, a turn on a connection, a lease that its caller asked for, or a
- * run that goes on at its upstream.
+ * The kind of a holder other than a call: a WebSocket session, a turn on a connection, a lease requested over HTTP, or
+ * a run that continues at its upstream.
  */
 export const HOLD_KINDS = ['session', 'turn', 'lease', 'run'] as const;
 
 export type HoldKind = (typeof HOLD_KINDS)[number];
 
-/** The holder of a slot. */
 export interface Holder {
-  /** The tenant that is charged: shares of the group are fair between tenants. */
+  /** The tenant that is charged. Tenants share the group fairly. */
   readonly tenant: string;
-  /** The agent run of the tenant, or null: the call belongs to none. */
+  /** The agent run of the tenant. null if the call belongs to none. */
   readonly agent: string | null;
   /**
-   * Hash of the user or session of a call without an agent. Only the scheduling order between calls of the tenant depends on
-   * it: no cap, budget or member does. Absent: none is known.
+   * Hash of the user or session of a call without an agent. It affects only the scheduling order between calls of the
+   * tenant: no cap, budget or member. Absent if unknown.
    */
   readonly session?: string;
-  /** The caller: only calls of the same one pass on each other's slots. */
+  /** The caller. Only calls of the same caller may share their parent's slots. */
   readonly caller: string;
-  /** Carried along and never looked into. */
+  /** Reported only. The core does not read it. */
   readonly upstream: string;
   readonly model: string | null;
-  /** The isolate of the Worker that its call is in. Absent: not known. */
+  /** The isolate of the Worker that runs the call. Absent if unknown. */
   readonly isolate?: string;
-  /** Absent: a call. */
+  /** Absent for a call. */
   readonly kind?: HoldKind;
   /** Service tier in the body, in lower case. Absent if it is the default or unknown. */
   readonly tier?: string;
@@ -47,38 +46,50 @@ export interface Ticket {
   readonly id: TicketId;
   readonly holder: Holder;
   readonly lane: Lane;
-  /** Slots that it takes. */
+  /** Number of slots that the call needs. */
   readonly slots: number;
-  /** The instant at which the call reached Headgate. Kept over every acquire call and every reset. */
+  /**
+   * The instant at which the call reached Headgate. All acquire calls of the ticket carry the same value, also after a
+   * reset.
+   */
   readonly enqueuedAt: InstantMs;
-  /** The begin of its agent run, as the caller says; null: known by its id only, or not at all. */
+  /** The start of its agent run, as reported by the caller. null if the run is known only by its id, or not at all. */
   readonly agentStartedAt: InstantMs | null;
-  /** The caller's own deadline; the group's time-out applies besides. */
+  /** The caller's own deadline. The group's timeout applies too. */
   readonly deadlineAt: InstantMs | null;
-  /** How long it may wait by the operator, who says it for its lane or its key. Absent: as long as the group says. */
+  /** Maximum wait that the operator set for its lane or key. Absent if the group's timeout applies. */
   readonly timeoutMs?: number;
-  /** The Worker can find the session of the call, and has not looked for it. Absent: `session` of the holder is final. */
+  /**
+   * The Worker can find the session of the call and has not looked for it yet. Absent if `session` of the holder is
+   * final.
+   */
   readonly mayNameSession?: boolean;
-  /** False: the caller would rather be told `busy` than wait. */
+  /** false if the caller prefers a `busy` rejection to a wait. */
   readonly wait: boolean;
-  /** A try for several groups at once: granted now, or declined without a trace. */
+  /** Part of an acquire call for several groups at once. It is granted now, or declined without a trace. */
   readonly isTry: boolean;
-  /** The call needs slots of other groups too, and may hold these while it waits for them. */
+  /** The call also needs slots of other groups, and may hold these while it waits for them. */
   readonly waitsElsewhere: boolean;
-  /** Other pools that the call needs slots of and has none of yet, by their names. Absent: none. */
+  /** Names of other pools that the call still needs slots of. Absent if there are none. */
   readonly needs?: readonly string[];
-  /** Its turn came here before, and it gave its slot back while it waited for another group: it goes first. Absent: no. */
+  /**
+   * The call was granted here before and returned its slot while it waited for another group. It goes first. Absent if
+   * not.
+   */
   readonly hadTurn?: boolean;
-  /** Leases of the call that this one is made for, which waits for it. They may be of other groups. */
+  /** Leases of the call that makes this one and waits for it. They may belong to other groups. */
   readonly parents: readonly LeaseId[];
-  /** Its probable use. Null: one request, and nobody counts tokens. */
+  /** Its expected use. null means one request without a token estimate. */
   readonly estimate: CallEstimate | null;
-  /** Its isolate may start calls on slots that it is lent. Absent: it may not. */
+  /** Its isolate may start calls on prefetched slots. Absent if it may not. */
   readonly mayBorrow?: boolean;
-  /** Its lease is held by its id: the disposal of an answer does not free it. Absent: it does. */
+  /** Its lease is held by id, so the disposal of an answer does not free it. Absent if disposal frees it. */
   readonly isById?: boolean;
-  /** Members that refused it, or that it cannot go to. Absent: none. */
+  /** Members that refused the call or that it cannot use. Absent if there are none. */
   readonly excluded?: readonly MemberId[];
-  /** Those of them that refused it for what passes: it may go there again once they have served others. Absent: none. */
+  /**
+   * The excluded members whose refusal is temporary. The call may return there once they have served other calls.
+   * Absent if there are none.
+   */
   readonly excludedForNow?: readonly MemberId[];
 }

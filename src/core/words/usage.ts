@@ -1,84 +1,82 @@
-/** The use of calls: as expected, as reserved, and as their upstream counted it. */
-
 /** The expected use of a call, before its upstream has counted it. */
 export interface CallEstimate {
-  /** Its input by a rule of thumb; the group corrects it by what it learned of the model. */
+  /** Estimated input by a rule of thumb. The group corrects it by what it learned about the model. */
   readonly inputTokens: number;
   /** The body was not read, so `inputTokens` is estimated from its length. Absent if it was read. */
   readonly isInputGuess?: boolean;
   /** Minimum input of a body that was read. Absent if `inputTokens` is exact. */
   readonly leastInputTokens?: number;
-  /** The most output tokens that the call allows; null: it does not say. */
+  /** Maximum number of output tokens that the call allows. null if it sets none. */
   readonly maxOutputTokens: number | null;
-  /** Output to reserve, by what the provider does: the most, the mean of the model, or none. */
+  /** Output tokens to reserve, as the provider counts them: the maximum, the mean of the model, or none. */
   readonly reserve: 'max_tokens' | 'mean' | 'none';
-  /** USD per token. Null: not known, which costs nothing. */
+  /** USD per token. null if unknown, which counts as no cost. */
   readonly price: TokenPrices | null;
-  /** The same at members, by their ids, where it is not the same at all. Absent: it is. */
+  /** Prices at members, by member id. Absent if they are the same everywhere. */
   readonly pricesAt?: Readonly<Record<string, TokenPrices>>;
-  /** The call stands in the costs of this group, and of no other that it is in. Absent: it does not. */
+  /** The call counts in the costs of this group and of no other group. Absent if it does not. */
   readonly isBilled?: boolean;
-  /** Team of the key that a call in these costs comes with. Absent: none. */
+  /** The team of the key in these costs. Absent if there is none. */
   readonly team?: string;
 }
 
-/** USD per token of the input, and of the output. */
+/** USD per token. */
 export interface TokenPrices {
   readonly input: number;
   readonly output: number;
 }
 
-/** Requests and tokens of a call: as reserved at its grant, and as it turned out. */
+/** Requests and tokens of a call, either reserved at its grant or settled at its end. */
 export interface CallUsage {
   readonly requests: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
 
-/** The use of a call, as its upstream counts it. */
+/** The use of a call, as counted by its upstream. */
 export interface Settlement {
-  /** 0 where the upstream does not count a call that it refused. */
+  /** 0 if the upstream does not count a call that it refused. */
   readonly requests: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly usd: number;
-  /** All tokens of the call, whatever counts towards a limit; null: the upstream did not say. */
+  /** All tokens of the call, whether or not they count towards a limit. null if the upstream did not report them. */
   readonly seen: { readonly inputTokens: number; readonly outputTokens: number } | null;
-  /** The part of its input that came from a cache. Absent: none, or nobody says. */
+  /** The part of its input that came from a cache. Absent if none did, or if unknown. */
   readonly cachedTokens?: number;
-  /** Its price is not known, so `usd` is 0 for want of one. Absent: it is known. */
+  /** Its price is unknown, so `usd` is 0. Absent if it is known. */
   readonly isUnpriced?: boolean;
-  /** Nothing was reserved for the call, and it stands in the costs of this group. Absent: `Reserved` says whether it does. */
+  /** The entry in the costs of this group, for a call without a reservation. Absent if `Reserved` holds it. */
   readonly bill?: Bill;
 }
 
-/** The place in the costs of a group of a call for which nothing was reserved. */
+/** The entry in the costs of a group for a call without a reservation. */
 export interface Bill {
-  /** Team of the key that the call comes with. Null: none. */
+  /** The team of the key. null if there is none. */
   readonly team: string | null;
-  /** The model that it named, or that its answer named. Null: neither is known. */
+  /** The model in the request, or in the answer. null if neither is known. */
   readonly model: string | null;
 }
 
-/** All that a call takes at its grant. */
+/** Everything that a call reserves at its grant. */
 export interface Demand extends CallUsage {
   readonly slots: number;
-  /** Its expected cost; 0 where its price is not known. */
+  /** Its expected cost. 0 if its price is unknown. */
   readonly usd: number;
-  /** The same at members, by their ids, where it is not the same at all. Absent: it is. */
+  /** Costs at members, by member id. Absent if they are the same everywhere. */
   readonly usdAt?: ReadonlyMap<string, number>;
 }
 
-/** The part of the group's limits that a call holds until its upstream has counted it. It is in the row. */
+/** The part of the group's limits that a call reserves until its upstream has counted it. It is stored in the row. */
 export interface Reserved {
   readonly demand: CallUsage;
   readonly usd: number;
-  /** The estimate of its input before it was corrected, to learn from; null: there was none. */
+  /** The uncorrected estimate of its input, to learn from. null if there was none. */
   readonly inputEstimate: number | null;
-  /** The call stands in the costs of this group, and whether it had to wait here. Absent: it does not. */
+  /** The call counts in the costs of this group, and whether it was queued here. Absent if it does not count. */
   readonly billed?: 'at_once' | 'waited';
-  /** Its price was not known. Absent: it was. */
+  /** Its price was unknown. Absent if it was known. */
   readonly isUnpriced?: true;
-  /** The team that it is charged to there. Absent: none. */
+  /** The team that is charged. Absent if there is none. */
   readonly team?: string;
 }
