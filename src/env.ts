@@ -4,18 +4,18 @@ import type { GroupRpc } from './contract/rpc/group-rpc.ts';
 import type { RunsRpc } from './contract/rpc/runs-rpc.ts';
 import type { VerificationRpc } from './contract/rpc/verification-rpc.ts';
 
-/** A place for an object that is created; see `location` and `jurisdiction` of a group. */
+/** A hint where a new object is created. See `location` and `jurisdiction` of a group. */
 interface LocationOptions {
   readonly locationHint?: string;
 }
 
-/** A Durable Object namespace, seen through the contract alone. */
+/** A Durable Object namespace, typed by the contract alone. */
 export interface ObjectNamespace<Rpc> {
   getByName(name: string, options?: LocationOptions): Rpc;
   jurisdiction(name: string): ObjectNamespace<Rpc>;
 }
 
-/** Built files by their paths; the host of a URL means nothing. */
+/** Built files by their paths. The host of a URL is ignored. */
 interface AssetSource {
   fetch(url: string, init: { readonly headers: Record<string, string> }): Promise<Response>;
 }
@@ -25,13 +25,13 @@ interface NetworkBinding {
   fetch(url: string, init: RequestInit): Promise<Response>;
 }
 
-/** A namespace of Workers KV, as far as it is used. */
+/** The part of a Workers KV namespace that Headgate uses. */
 export interface KeyValueStore {
   get(key: string, type: 'json'): Promise<unknown>;
   put(key: string, value: string): Promise<void>;
 }
 
-/** A dataset of Analytics Engine, as far as it is used. */
+/** The part of an Analytics Engine dataset that Headgate uses. */
 export interface AnalyticsDataset {
   writeDataPoint(point: {
     readonly indexes: readonly string[];
@@ -40,65 +40,67 @@ export interface AnalyticsDataset {
   }): void;
 }
 
-/** The bindings of the Worker and its objects. Secrets named `UPSTREAM_*` stand beside these. */
+/** The bindings of the Worker and its objects. Secrets named `UPSTREAM_*` are bound in addition. */
 export interface Env {
   readonly GROUPS: ObjectNamespace<GroupRpc>;
   readonly DIRECTORY: ObjectNamespace<DirectoryRpc>;
   readonly FEED: ObjectNamespace<FeedRpc>;
-  /** Holds the leases of runs. Absent: the slot of a call that starts one goes back with its answer. */
+  /** Holds the leases of runs. If absent, a call that starts a run releases its slot with its answer. */
   readonly RUNS?: ObjectNamespace<RunsRpc>;
-  /** Self-hosted only, where every object has a file: pools whose keys had no success yet are in one. */
+  /** Self-hosted only, where every object has a file. One object holds all unverified pools. */
   readonly TRIALS?: ObjectNamespace<VerificationRpc>;
-  /** A copy of the configuration for isolates that begin. Absent: they ask the directory. */
+  /** A copy of the configuration for new isolates. If absent, they ask the directory. */
   readonly SNAPSHOTS?: KeyValueStore;
-  /** The dashboard's files. Absent: they were never built. */
+  /** The dashboard's files. Absent if they were never built. */
   readonly ASSETS?: AssetSource;
-  /** Opens the admin routes. Without it they are closed. */
+  /** Authenticates the admin routes. If absent, they are disabled. */
   readonly ADMIN_TOKEN?: string;
-  /** Cloudflare Access before the admin routes: `<team>.cloudflareaccess.com`, and the application's tag. */
+  /** Cloudflare Access in front of the admin routes: `<team>.cloudflareaccess.com`, and the application's tag. */
   readonly ACCESS_TEAM_DOMAIN?: string;
   readonly ACCESS_AUD?: string;
-  /** The role of people whom Access lets in: `viewer`, which is the default, `operator` or `admin`. */
+  /** The role of users that Access admits: `viewer` (the default), `operator` or `admin`. */
   readonly ACCESS_ROLE?: string;
-  /** Opens `/metrics`, which the `ADMIN_TOKEN` opens too. */
+  /** Authenticates `/metrics`, which also accepts the `ADMIN_TOKEN`. */
   readonly METRICS_TOKEN?: string;
-  /** Gets one data point for each call that has ended. Absent: there is none. */
+  /** Receives one data point for each ended call. Absent if there is no dataset. */
   readonly ANALYTICS?: AnalyticsDataset;
-  /** `allow` where Headgate hosts itself, so that upstreams may have private addresses. */
+  /** Self-hosted only: `allow` permits upstreams with private addresses. */
   readonly PRIVATE_UPSTREAMS?: string;
-  /** Where the directory, the feed and the pools of groups without a jurisdiction of their own must stay. */
+  /** Jurisdiction of the directory, the feed and the pools of groups without their own. */
   readonly JURISDICTION?: string;
-  /** Where the directory and the feed are created, as a hint. */
+  /** Location hint for the directory and the feed. */
   readonly DIRECTORY_LOCATION?: string;
   /**
-   * Self-hosted only: the network with a pool of connections only for WebSocket upgrades. workerd retries a GET on each idle
+   * Self-hosted only: a network with a connection pool for WebSocket upgrades alone. workerd retries a GET on each idle
    * connection of a pool until one works, and an upgrade is a GET. Upgrades leave no idle connections.
    */
   readonly UPGRADES?: NetworkBinding;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */
   readonly BOOT_ID?: string;
-  /** Hosts that are served, separated by commas, if Headgate listens only on this machine. Absent: all. */
+  /**
+   * Hosts that are served, separated by commas, if Headgate listens only on this machine. If absent, all are served.
+   */
   readonly ALLOWED_HOSTS?: string;
-  /** Self-hosted only, where one process takes all calls: how many MiB the bodies of calls may hold together. */
+  /** Self-hosted only, where one process serves all calls: memory for the bodies of calls, in MiB. */
   readonly BODY_MEMORY_MIB?: string;
 }
 
-/** Variables that say where objects are; an empty one says nothing. `runtime/places.ts` checks them. */
+/** Variables for the location of objects. An empty one is ignored. `runtime/places.ts` checks them. */
 export type LocationVariables = Pick<Env, 'JURISDICTION' | 'DIRECTORY_LOCATION'>;
 
-/** Tells the jurisdiction of the deployment; null: it has none. */
+/** The jurisdiction of the deployment. null if it has none. */
 export function jurisdictionOf({ JURISDICTION: name = '' }: LocationVariables): string | null {
   return name === '' ? null : name;
 }
 
-/** Finds the copy for isolates that begin; null: there is none, or it would leave the jurisdiction. */
+/** The configuration copy for new isolates. null if there is none, or it would leave the jurisdiction. */
 export function snapshotStoreOf(
   env: Pick<Env, 'SNAPSHOTS' | 'JURISDICTION'>,
 ): KeyValueStore | null {
   return jurisdictionOf(env) === null ? (env.SNAPSHOTS ?? null) : null;
 }
 
-/** Narrows a namespace down to objects of a jurisdiction; null: of none. */
+/** Restricts a namespace to a jurisdiction. null means no restriction. */
 export function keptIn<Rpc>(
   namespace: ObjectNamespace<Rpc>,
   jurisdiction: string | null,
@@ -107,31 +109,32 @@ export function keptIn<Rpc>(
   try {
     return namespace.jurisdiction(jurisdiction);
   } catch (error) {
-    // Plain workerd has one place only and says so; Cloudflare never does. Any other refusal stands.
+    // Plain workerd has only one place and throws this error. Cloudflare never does. Any other error is rethrown.
     if (error instanceof Error && error.message.includes('not implemented')) return namespace;
     throw error;
   }
 }
 
-/** Finds an object of which there is one in a deployment. */
 function single<Rpc>(env: LocationVariables, namespace: ObjectNamespace<Rpc>, name: string): Rpc {
   const { DIRECTORY_LOCATION: locationHint = '' } = env;
   const within = keptIn(namespace, jurisdictionOf(env));
   return locationHint === '' ? within.getByName(name) : within.getByName(name, { locationHint });
 }
 
-/** Finds the directory, which is one object. */
 export function directoryOf(env: Pick<Env, 'DIRECTORY'> & LocationVariables): DirectoryRpc {
   return single(env, env.DIRECTORY, 'directory');
 }
 
-/** Finds the object of all pools on trial. Where there is none, each has its own from the start. */
+/** The object of all unverified pools. Without the binding each of them has its own object from the start. */
 export function verificationsOf({ TRIALS: VERIFICATIONS }: Pick<Env, 'TRIALS'>): VerificationRpc {
-  if (VERIFICATIONS === undefined) throw new Error('There are no trials here.');
+  if (VERIFICATIONS === undefined) throw new Error('The TRIALS binding is missing.');
   return VERIFICATIONS.getByName('trials');
 }
 
-/** Finds the object of an upstream's runs, whose leases are of groups in a jurisdiction; null: of none. Null: there is none. */
+/**
+ * The object of an upstream's runs, whose leases are of groups in this jurisdiction, or in none if it is null. Returns
+ * null without the binding.
+ */
 export function runsOf(
   env: Pick<Env, 'RUNS'> & LocationVariables,
   upstream: string,
@@ -141,7 +144,6 @@ export function runsOf(
   return keptIn(env.RUNS, jurisdiction ?? jurisdictionOf(env)).getByName(upstream);
 }
 
-/** Finds the hub of the dashboards, which is one object. */
 export function feedOf(env: Pick<Env, 'FEED'> & LocationVariables): FeedRpc {
   return single(env, env.FEED, 'feed');
 }

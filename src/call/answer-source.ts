@@ -5,7 +5,6 @@ import { TRACED_MODEL_MAX } from './observe/trace.ts';
 import type { Candidate } from './plan.ts';
 import type { Sending } from './sending.ts';
 
-/** The limits that a call counts in. */
 export interface CallLimits {
   /** Key of the pool, upstream, credential and model, under which lessons about their limits are stored. */
   readonly place: string;
@@ -14,7 +13,7 @@ export interface CallLimits {
   readonly feedForward: GroupConfig['feed_forward'];
 }
 
-/** The properties of a call that its answer is read by. */
+/** What is needed to interpret the answer to a call. */
 export interface AnswerSource {
   readonly upstream: Upstream;
   /** The call went to a member of a group, so the caller is not responsible for its key. */
@@ -22,7 +21,6 @@ export interface AnswerSource {
   readonly limits: () => CallLimits;
 }
 
-/** Describes a call that was sent. */
 export function sourceOf({
   candidate,
   admission,
@@ -32,7 +30,6 @@ export function sourceOf({
   return { upstream, isOfMember, limits: () => limitsOf({ candidate, admission }) };
 }
 
-/** Finds the limits that a call counts in. */
 export function limitsOf({
   candidate,
   admission,

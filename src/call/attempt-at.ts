@@ -18,7 +18,7 @@ import type { CandidateAttempt } from './call-attempts.ts';
 import { admitWithBody } from './wait-with-body.ts';
 import type { AdmitContext } from './acquire/admit-one.ts';
 
-/** Sends a call to its upstream, after it has waited for its slot if it needs one. */
+/** Sends a call to its upstream. A call that needs a slot waits for it first. */
 export async function attemptAt(
   candidate: Candidate,
   turn: CandidateAttempt,
@@ -35,7 +35,7 @@ export async function attemptAt(
   if (measured !== null && measured.kind !== 'measured') return measured;
   const metering = measured?.metering ?? null;
   const reported = metering === null ? reportedUsageOf(candidate) : null;
-  const way =
+  const route =
     members === null
       ? asCalled(candidate, turn, metering, reported)
       : byMember(candidate, members, turn, metering, reported);
@@ -45,7 +45,7 @@ export async function attemptAt(
     listener: turn.listener,
     names: new CallNamesReader(candidate),
     session: sessionOf(candidate),
-    ...way,
+    ...route,
   });
   switch (admitted.kind) {
     case 'admitted': {
@@ -55,9 +55,9 @@ export async function attemptAt(
         return { kind: 'moved', configVersion: call.table.snapshot.version };
       }
       try {
-        return await way.send(admission);
+        return await route.send(admission);
       } catch (error) {
-        await admission.release('failed'); // a bug of ours must not cost a slot
+        await admission.release('failed'); // A bug of our own must not leak a slot.
         throw error;
       }
     }
@@ -70,18 +70,21 @@ export async function attemptAt(
   }
 }
 
-/** The usage that the answer reports, where it counts and nothing is reserved for the call. Null: it counts nowhere. */
+/** The meter of usage that the answer reports, for calls without a reservation. null if the usage counts nowhere. */
 function reportedUsageOf({ call, located, rules: { billed } }: Candidate): ReportedUsage | null {
   if (billed === null) return null;
   return new ReportedUsage(located, { group: billed, team: call.caller.key?.team ?? null });
 }
 
-/** How a call asks its groups, and goes out once it has its slots. */
+/** How a call asks its groups for slots, and how it is sent once it has them. */
 interface AttemptContext extends Pick<AdmitContext, 'metering' | 'members'> {
   readonly send: (admission: Admission) => Promise<AttemptResult>;
 }
 
-/** The way of a call to where its caller sent it, which is made before the wait: a grant is to be used at once. */
+/**
+ * The route of a call to the upstream that its caller named. The target is built before the wait, so that a granted
+ * slot is used at once.
+ */
 function asCalled(
   candidate: Candidate,
   turn: CandidateAttempt,
@@ -94,7 +97,7 @@ function asCalled(
   return { metering, members: null, send };
 }
 
-/** The way of a call to a member, which is known by the grant. */
+/** The route of a call to a member. The grant determines the member. */
 function byMember(
   candidate: Candidate,
   members: MemberPlan,
@@ -121,7 +124,9 @@ function byMember(
   };
 }
 
-/** Finds what a call is at the member that it was granted at. Moved: the configuration that it goes by has no such member. */
+/**
+ * The call's route at the member where it was granted. `moved` if this version of the configuration has no such member.
+ */
 function placeOf(
   members: MemberPlan,
   { tries: { refusedMembers } }: CandidateAttempt,
@@ -134,14 +139,14 @@ function placeOf(
   return members.places.get(id) ?? { kind: 'moved', configVersion };
 }
 
-/** Makes the way out of a call, whose answer can be read on its way where that is needed. */
+/** The target of a call. Requests an uncompressed answer if Headgate has to read it in transit. */
 function targetAt(
   candidate: Candidate,
   { listener }: CandidateAttempt,
   metering: Metering | null,
 ): CallTarget {
   const target = targetOf(candidate);
-  // What may come behind comments of ours cannot be compressed; and tokens are counted on their way through.
+  // An answer behind our own comments cannot be compressed, and tokens are counted in transit.
   if (listener !== null || metering !== null) target.headers.set('accept-encoding', 'identity');
   return target;
 }

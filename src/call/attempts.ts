@@ -36,15 +36,18 @@ const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
 const MOVE_PAUSE_MS_MAX = 1_000;
 
-/** How long a call that left a slow member waits for another one before it returns. */
+/** How long a call that left a slow member waits for another one before it returns to the slow one. */
 const AFTER_SLOW_WAIT_MS = 1_000;
 
-/** The next step of a call whose own upstream, where it begins again by a newer configuration, has refused its address. */
+/**
+ * The next step if the configuration moved a call back to its own upstream, whose address has refused the call before.
+ */
 const GOES_ON: NotServed = { kind: 'again', where: 'other place' };
 
 /**
- * Tries a call until somebody serves it or it is rejected for good: again when its group moved while it
- * waited or when its upstream refused it and waiting helps, and elsewhere where the operator says so.
+ * Attempts a call until an upstream serves it or it is finally rejected. It repeats an attempt if the group moved
+ * during the wait, or if the upstream refused the call and waiting helps. It goes to another upstream where the
+ * configuration allows that.
  */
 export async function attemptCall(
   first: Candidate,
@@ -67,7 +70,7 @@ export async function attemptCall(
     const hasOtherPlace = spill.next.some(({ entry }) => !isSamePlace(entry.upstream, upstream));
     const firstTokenMs = hasNext ? spill.firstTokenMs : null;
     const turn = { ticket: here, tries: attempts, listener, hasNext, firstTokenMs, hasOtherPlace };
-    // Where it goes by members, the place that it was called at is none of theirs for certain.
+    // A call with members goes to their addresses, so the upstream that it names does not matter.
     const mayGo = candidate.members !== null || attempts.mayGoTo(upstream);
     const result = mayGo ? await attemptAt(candidate, turn) : GOES_ON;
     let failure: Rejected;
@@ -110,21 +113,24 @@ export async function attemptCall(
           continue;
         }
         failure = moves > 0 ? { ...result, isByNewer: true } : result;
-        if (!mayServeElsewhere(result.reply.reason)) return lastWord(failure, attempts);
+        if (!mayServeElsewhere(result.reply.reason)) return finalResult(failure, attempts);
         break;
       default:
         return never(result);
     }
     const next = await nextCandidate(spill, candidate);
-    if (next === null) return lastWord(failure, attempts);
-    if (next.kind === 'rejected') return lastWord(next, attempts);
+    if (next === null) return finalResult(failure, attempts);
+    if (next.kind === 'rejected') return finalResult(next, attempts);
     if (next.kind === 'left') return next;
     candidate = next;
     here = ticketHere();
   }
 }
 
-/** Reasons for which a group rejects a call at the members that are left, while one that refused it may take it soon. */
+/**
+ * Reasons for which a group rejects a call at its remaining members, although a member that refused it may accept it
+ * soon.
+ */
 const OF_MEMBERS_LEFT: ReadonlySet<Reason> = new Set<Reason>([
   'members_out',
   'paused',
@@ -133,12 +139,12 @@ const OF_MEMBERS_LEFT: ReadonlySet<Reason> = new Set<Reason>([
   'infeasible',
 ]);
 
-/** Tells whether a group has rejected a call for what other members than those that refused it are like. */
+/** Returns whether a group may have rejected a call because of the state of members that have not refused it. */
 function mayBeOfOthers({ members }: Candidate, { reply }: Rejected): boolean {
   return members !== null && OF_MEMBERS_LEFT.has(reply.reason);
 }
 
-/** Returns whether a group rejected a call because none of the remaining members accepts it. */
+/** Returns whether a group rejected a call because no remaining member accepts it. */
 function isOfMembersLeft({ members }: Candidate, { reply }: Rejected): boolean {
   return members !== null && isForLackOfRoom(reply.reason);
 }
@@ -155,8 +161,11 @@ const OF_QUEUE: ReadonlySet<Reason> = new Set<Reason>([
   'busy',
 ]);
 
-/** Ends a call that was not served: with a member's refusal if no other member has room, otherwise with a rejection. */
-function lastWord(
+/**
+ * The final result of a call that was not served: a member's refusal if no other member has room, otherwise a
+ * rejection.
+ */
+function finalResult(
   result: Rejected,
   { sent, lastRefusal, refusalWords }: CallAttempts,
 ): FinalResult {
@@ -166,13 +175,13 @@ function lastWord(
     return lastRefusal.answer;
   }
   const isReported = refusalWords !== null && OF_QUEUE.has(reply.reason);
-  const said = isReported ? ` The upstream refused the call before: "${refusalWords}"` : '';
-  return { ...result, reply: { ...reply, message: `${reply.message}${said}`, tries: sent } };
+  const earlier = isReported ? ` The upstream refused an earlier attempt: "${refusalWords}"` : '';
+  return { ...result, reply: { ...reply, message: `${reply.message}${earlier}`, tries: sent } };
 }
 
 /**
- * Decides a call anew by a newer configuration, from who calls on: the key may be revoked, the way another one. One that
- * had spilled begins at its own upstream again. Without that version it goes nowhere.
+ * Decides a call again by a newer configuration, beginning with its caller, whose key may have been revoked. A call
+ * that had spilled starts at its own upstream again. Without the newer version the call is rejected.
  */
 async function reroute(
   { call: before, located, spilledFrom, placements }: Candidate,
@@ -180,13 +189,13 @@ async function reroute(
   configVersion: number,
   moves: number,
 ): Promise<Candidate | Rejected | CallerLeft> {
-  if (moves >= MOVES_MAX) return unread();
+  if (moves >= MOVES_MAX) return unreadConfig();
   const untilAt = patienceOf(ticket, placements);
   const table = await tableSince(before, configVersion, untilAt);
-  if (table === null) return before.signal.aborted ? LEFT : unread();
+  if (table === null) return before.signal.aborted ? LEFT : unreadConfig();
   const isNews = table !== before.table;
-  // The pool and the directory do not agree, and the pool reads that once in a few seconds at the most.
-  if (!isNews && moves > 1 && steadyClock.now() >= untilAt) return unread();
+  // The pool and the directory report different versions. The pool refreshes its own within a few seconds.
+  if (!isNews && moves > 1 && steadyClock.now() >= untilAt) return unreadConfig();
   if (moves > 1) await pause(isNews ? MOVE_PAUSE_MS : pauseMs(moves), before.after);
   const { request, query, body } = before;
   const identified = await identify(table, request.headers, query);
@@ -201,12 +210,12 @@ function pauseMs(moves: number): number {
   return Math.min(MOVE_PAUSE_MS_MAX, MOVE_PAUSE_MS * 2 ** (moves - 2));
 }
 
-function unread(): Rejected {
+function unreadConfig(): Rejected {
   const message = 'The configuration of the group could not be read. Try again in a moment.';
   return rejected({ reason: 'limiter_unavailable', message });
 }
 
-/** Tells until when a call waits at the most, as far as is known. */
+/** The latest time until which a call waits, as far as it is known. */
 function patienceOf(ticket: CallTicket, placements: readonly Placement[]): number {
   return Math.min(...placements.map((placement) => waitsUntil(ticket, placement)));
 }

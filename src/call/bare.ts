@@ -3,14 +3,14 @@ import type { CallBody } from './body.ts';
 import { rejected, type Rejected } from './result.ts';
 import type { AbortSource } from '../runtime/plain-abort.ts';
 
-/** Tells whether the runtime sends a call of a method without a body only. */
+/** Returns whether the runtime sends requests of this method only without a body. */
 export function mayGoBare(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
 /**
- * Looks whether a call goes out without a body, as the runtime sends none with a GET. Clients that say the length of every
- * body, or write each in chunks, do so for a GET as well. Rejected: it has bytes.
+ * Checks whether a call can be sent without a body, because the runtime sends none with a GET. Some clients declare a
+ * length or use chunks for every request, even for an empty body. Rejects a body with bytes.
  */
 export async function bareBody(
   method: string,
@@ -20,7 +20,7 @@ export async function bareBody(
 ): Promise<'bare' | 'with body' | Rejected> {
   if (!mayGoBare(method)) return 'with body';
   if (await isEmpty(body.open(pace), signal)) return 'bare';
-  const message = `A ${method} cannot be passed on with a body.`;
+  const message = `A ${method} request with a body cannot be forwarded. Send it without a body.`;
   return rejected({ reason: 'body_unreadable', message });
 }
 
@@ -31,7 +31,7 @@ async function isEmpty(body: BodyInit | null, signal: AbortSource): Promise<bool
   const { promise: left, reject } = Promise.withResolvers<never>();
   signal.addEventListener('abort', () => reject(new Error('left')));
   if (signal.aborted) throw new Error('left');
-  // On Workers a read may stay open for ever when the client has left: only the signal tells.
+  // On Workers a read may stay pending forever after the client has left. Only the signal reports that.
   const { done } = await Promise.race([reader.read(), left]);
   reader.cancel().catch(() => {});
   return done;

@@ -1,6 +1,6 @@
 /**
- * The errors of calls whose client has the wrong base URL. Each says what was called and names the base URL to set, as the
- * caller sees this deployment. A path is refused only if no upstream can have it. A path that some server may have goes out, and
+ * Errors for clients with a wrong base URL. Each quotes the path that was called and names the base URL to set, with
+ * the origin that the caller uses. A path is refused only if no upstream can serve it. Other paths are forwarded, and
  * the base URL is named once the upstream has answered 404 or 405.
  */
 import type { Dialect } from '../contract/dialect.ts';
@@ -20,17 +20,17 @@ import { dialectOfClient } from './models/models-request.ts';
 
 type BaseUrlCall = Pick<AuthenticatedCall, 'request' | 'url' | 'table' | 'caller'>;
 
-/** A route as a client adds it to its base URL. */
+/** A route that a client appends to its base URL. */
 interface ClientRoute {
   readonly shape: Dialect;
-  /** Whether the path has a version before the route, which the client may have added or its base URL. */
+  /** Whether a version precedes the route. It may come from the client or from its base URL. */
   readonly isVersioned: boolean;
 }
 
 interface AddedAt extends ClientRoute {
-  /** Where it begins in the path. */
+  /** Index in the path. */
   readonly start: number;
-  /** Several dialects have it, so its shape is told by the headers. */
+  /** Several dialects have the route, so the headers determine its dialect. */
   readonly isOfAll: boolean;
 }
 
@@ -39,13 +39,13 @@ const SHOWN_MAX = 100;
 
 const VERSION_AT_END = /\/v\d\w*$/i;
 
-/** The error of a path that begins with the id of no upstream. */
+/** The error for a path whose first segment is not the id of an upstream. */
 export function noUpstream(call: BaseUrlCall): ErrorReply {
   const { pathname } = call.url;
   const origin = calledOrigin(call);
   const [, first = ''] = pathname.split('/', 2);
   if (first === 'v1') {
-    const message = `/v1 is a base URL: a route stands behind it, such as /v1/chat/completions or /v1/models. Set the base URL to \`${origin}/v1\`, and let your client add the route.`;
+    const message = `\`/v1\` is a base URL, not a route. Routes follow it, such as \`/v1/chat/completions\` or \`/v1/models\`. Set the base URL to \`${origin}/v1\`, and let your client add the route.`;
     return { reason: 'upstream_unknown', message };
   }
   const added = addedIn(pathname, call);
@@ -64,11 +64,11 @@ export function noUpstream(call: BaseUrlCall): ErrorReply {
   const example = near === undefined ? '/openai/v1/chat/completions' : `/${near.id}/…`;
   return wrong(
     what,
-    ` A path begins with the id of an upstream, as in ${example}, or with /v1. Set the base URL to \`${origin}/${near?.id ?? 'v1'}\`.`,
+    ` A path begins with the id of an upstream, as in \`${example}\`, or with \`/v1\`. Set the base URL to \`${origin}/${near?.id ?? 'v1'}\`.`,
   );
 }
 
-/** The upstream whose id is nearest to a name, of those that the caller's key may use. */
+/** The upstream whose id is nearest to a name, among those that the caller's key may use. */
 export function nearestUpstream(
   name: string,
   { table: { upstreams, routes }, caller: { key } }: Pick<BaseUrlCall, 'table' | 'caller'>,
@@ -80,7 +80,7 @@ export function nearestUpstream(
   );
 }
 
-/** The error of a call to `/`, which only says what this is. */
+/** The error for a call to `/`. It names the base URL to set. */
 export function rootIsNoRoute(
   request: Request,
   allow: readonly string[],
@@ -94,7 +94,7 @@ export function rootIsNoRoute(
     return id === '' || id === 'v1' || (upstreams?.has(id) ?? true);
   };
   const [base = '/v1', more] = ROOT_CURES[dialect].filter(isThere);
-  const message = `\`/\` is no route for calls. Set the base URL to \`${origin}${base}\`${more === undefined ? '' : `, or for models of all upstreams to \`${origin}${more}\``}.`;
+  const message = `\`/\` is not a route for calls. Set the base URL to \`${origin}${base}\`${more === undefined ? '' : `, or to \`${origin}${more}\` for models of all upstreams`}.`;
   return { dialect, reply: { reason: 'method_unknown', message, allow } };
 }
 
@@ -105,13 +105,13 @@ const ROOT_CURES = {
   gemini: ['/gemini'],
 } as const;
 
-/** Endpoints that people set as base URLs, and the route that the client adds behind them. */
+/** Endpoints that are set as base URLs by mistake, followed by the route that the client appends. */
 const DOUBLED =
   /^(?<base>.*?)\/(?:chat\/completions|completions|responses|messages|embeddings)(?<version>\/v\d\w*)?\/(?:chat\/completions|completions|responses|messages|embeddings|models)$/i;
 
 /**
- * The error of a path with one endpoint behind another, which no provider has; null: it is another path. `id`: the upstream that
- * the path begins with, which may be named like an endpoint.
+ * The error for a path with one endpoint behind another, which no provider has. null for other paths. `id` is the
+ * upstream that the path begins with, because an upstream may be named like an endpoint.
  */
 export function endpointAsBase(call: BaseUrlCall, id: string | null): ErrorReply | null {
   const own = id === null ? '' : `/${id}`;
@@ -123,7 +123,10 @@ export function endpointAsBase(call: BaseUrlCall, id: string | null): ErrorReply
   return wrong(what, ` Set the base URL to \`${calledOrigin(call)}${own}${set}\`.`);
 }
 
-/** The base URL for a path that names its upstream behind /v1: `/v1/openai/chat/completions`. null if it names none there. */
+/**
+ * The base URL for a path that names its upstream behind /v1: `/v1/openai/chat/completions`. null if it names none
+ * there.
+ */
 export function cureBehindV1(call: BaseUrlCall): string | null {
   const { pathname } = call.url;
   const [, , id = ''] = pathname.split('/', 3);
@@ -132,7 +135,10 @@ export function cureBehindV1(call: BaseUrlCall): string | null {
   return named === undefined || added === null ? null : cure(call, added, [named]);
 }
 
-/** Help for an error about a path below /v1 whose dialect is not served there, or that names its upstream there; empty: none. */
+/**
+ * Help for an error about a path below /v1 that names its upstream there, or whose dialect is not served there. Empty
+ * if there is none.
+ */
 export function notUnified(call: BaseUrlCall): string {
   const behind = cureBehindV1(call);
   if (behind !== null) return behind;
@@ -142,8 +148,8 @@ export function notUnified(call: BaseUrlCall): string {
 }
 
 /**
- * The base URL for a path that its upstream most likely does not have: without the version, behind another one, or of another
- * dialect. Null: its path is where the upstream has such routes, or nothing is known of it.
+ * The base URL for a path that its upstream most likely does not have: one without its version, behind a second
+ * version, or of another dialect. null if the upstream has such routes there, or nothing is known about the path.
  */
 export function cureAt(call: BaseUrlCall, upstream: Upstream, path: string): string | null {
   const { dialect, openaiAt, anthropicAt, baseUrl } = upstream;
@@ -153,7 +159,7 @@ export function cureAt(call: BaseUrlCall, upstream: Upstream, path: string): str
   if (MISPLACED.test(bare) || bare === openaiAt || bare === anthropicAt) {
     const shapes = [dialect, 'openai', 'anthropic'] as const;
     const bases = [...new Set(shapes.flatMap((shape) => basesAt(upstream, shape, own)))];
-    return ` This is a base URL, and a route stands behind it. Set the base URL to ${listed(bases.length === 0 ? [own] : bases)}, and let your client add the route.`;
+    return ` This is a base URL, not a route. Set the base URL to ${listed(bases.length === 0 ? [own] : bases)}, and let your client add the route.`;
   }
   if (isDeploymentPath(path)) {
     if (dialect === 'openai') return cure(call, { shape: 'azure', isVersioned: false }, []);
@@ -174,10 +180,13 @@ export function cureAt(call: BaseUrlCall, upstream: Upstream, path: string): str
   return cure(call, added, [upstream]);
 }
 
-/** Segments that wrong base URLs put before a route. A path behind anything else is one of the upstream's own. */
+/** Segments that wrong base URLs put before a route. A path behind any other segment is the upstream's own. */
 const MISPLACED = /^(?:\/(?:v\d\w*|api|openai|anthropic|gemini))*$/i;
 
-/** Whether routes of an upstream may stand there. Where they begin at its base URL, only a second version cannot be right. */
+/**
+ * Whether the upstream may have routes below `mount`. If its routes begin at its base URL, only a second version is
+ * certainly wrong.
+ */
 function isBelow(mount: string, at: string, baseUrl: string): boolean {
   if (at !== '') return `${mount}/`.startsWith(`${at}/`);
   return !VERSION_AT_END.test(baseUrl) || !/^\/v\d/i.test(mount);
@@ -187,12 +196,12 @@ function isOneVersion(mount: string): boolean {
   return /^\/v\d/i.test(mount) && !/^\/v\d\w*\/v\d/i.test(mount);
 }
 
-/** Finds the route that a client added to its base URL; null: none that is known. */
+/** The known route that a client appended to its base URL. null if there is none. */
 function addedIn(path: string, { request, url }: BaseUrlCall): AddedAt | null {
   const route = path === '' ? null : routeIn(path, 'openai');
   if (route === null || (!route.limited && route.name !== 'models')) return null;
   const { shape } = route;
-  // A few routes of the table begin with their version.
+  // Some routes of the table begin with their version.
   const [version = ''] = /^\/v\d\w*(?=\/)/i.exec(path.slice(route.start)) ?? [];
   const start = route.start + version.length;
   return {
@@ -203,7 +212,7 @@ function addedIn(path: string, { request, url }: BaseUrlCall): AddedAt | null {
   };
 }
 
-/** The sentence that says what to set. `preferred`: upstreams that the caller most likely meant. */
+/** The sentence that names the base URL to set. `preferred` lists upstreams that the caller most likely meant. */
 function cure(
   call: BaseUrlCall,
   { shape, isVersioned }: ClientRoute,
@@ -217,10 +226,10 @@ function cure(
   const set = pick(bases, isVersioned);
   const all = pick(unified, isVersioned);
   if (set === '' && all === '') {
-    return ` No upstream here speaks the ${shape} dialect. Add one with \`dialect: ${shape}\`, or use another client.`;
+    return ` No upstream here supports the \`${shape}\` dialect. Add one with \`dialect: ${shape}\`, or use another client.`;
   }
   if (set === '') return ` Set the base URL to ${all}.`;
-  return ` Set the base URL to ${set}${all === '' ? '' : `, or for models of all upstreams to ${all}`}.`;
+  return ` Set the base URL to ${set}${all === '' ? '' : `, or to ${all} for models of all upstreams`}.`;
 }
 
 /** Of two base URLs, the first is for clients that add a version themselves. */
@@ -231,7 +240,10 @@ function pick([first, second]: readonly string[], isVersioned: boolean): string 
   return `\`${first}\` (\`${second}\` if your client adds no version)`;
 }
 
-/** Base URLs for a dialect at an upstream: for clients that add a version, and for those that do not; one, if none adds any. */
+/**
+ * Base URLs for a dialect at an upstream: the first for clients that add a version, the second for those that do not.
+ * There is one if no client adds a version.
+ */
 function basesAt(
   { dialect, openaiAt, anthropicAt }: Upstream,
   shape: Dialect,
@@ -257,7 +269,10 @@ function basesAt(
   }
 }
 
-/** The upstream for a dialect, of those that the caller's key may use: a preferred one, its provider's, or the first. */
+/**
+ * The upstream for a dialect, among those that the caller's key may use: a preferred one, that of the provider, or the
+ * first.
+ */
 function upstreamFor(
   { table, caller: { key } }: BaseUrlCall,
   shape: Dialect,

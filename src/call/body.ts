@@ -18,31 +18,31 @@ const PACKED_BYTES_MAX = 4 * 1024 * 1024;
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * The body of one call, in the form that it has by now: unread, read in part, kept, under another model name. Each
- * form is made of the one before. `handle.ts` owns it and ends it once; whoever streams it on meanwhile says until
- * when it is needed. Nobody else gives it up.
+ * The body of one call in its current form: unread, partly read, kept in memory, or renamed to another model. Each form
+ * is made from the previous one. `handle.ts` owns it and ends it once. Code that streams it beyond that end extends its
+ * life with `neededUntil`.
  */
 export class CallBody {
-  /** Null: nobody has looked at it yet, so that nothing is held of it. */
+  /** null until the body is first read. Nothing is held of it before. */
   #asCalled: OutgoingBody | KeptBody | null = null;
-  /** The form that goes out in its place, under the model name of another upstream. */
+  /** The form with the model name of another upstream, which is sent instead. */
   #renamed: OutgoingBody | KeptBody | null = null;
-  /** The copy that goes out in place of what is kept. */
+  /** The changed copy that is sent instead of the kept bytes. */
   #copy: KeptBody | null = null;
   #isUnpacked = false;
   #uses = 1;
 
-  /** Whether something of the body was taken from the request. */
+  /** Whether any of the body was taken from the request. */
   get isTaken(): boolean {
     return this.#asCalled !== null;
   }
 
-  /** Bytes of the whole body; null: known only at its end. */
+  /** Bytes of the whole body. null if the length is known only at the end. */
   get contentLength(): number | null {
     return this.#now.contentLength;
   }
 
-  /** Says whether it is in memory as a whole, and can go out more than once. */
+  /** Whether the whole body is in memory, so that it can be sent more than once. */
   get isKept(): boolean {
     const form = this.#now;
     return 'bytes' in form && !form.isGone;
@@ -58,33 +58,33 @@ export class CallBody {
     return this.#isUnpacked ? null : headers.get('content-encoding');
   }
 
-  /** Whether the caller has not sent all of it yet. */
+  /** Whether the caller is still sending it. */
   get isComing(): boolean {
     return this.#now.isComing;
   }
 
-  /** Whether what is held of it is small; of one that nothing is held of too. */
+  /** Whether the bytes held of it are few. True if none are held. */
   get isSmall(): boolean {
     return bodyBudget.isSmall(this.#now.reservation?.bytes ?? 0);
   }
 
-  /** All of it, where it is kept; null: it is not, or there is none. */
+  /** The whole body if it is kept. null if it is not, or there is none. */
   get bytes(): Uint8Array | null {
     const form = this.#now;
     return 'bytes' in form ? form.bytes : null;
   }
 
-  /** Resolves when it was handed over or given up. */
+  /** Resolves when the body was handed over or given up. */
   get sent(): Promise<void> {
     return this.#now.sent;
   }
 
-  /** Whether the rest of it is looked through on its way out. */
+  /** Whether the remaining body is checked in transit. */
   get isWatched(): boolean {
     return this.#now.watch !== null;
   }
 
-  /** Why the rest of it may not go out; null: nothing is known against it. */
+  /** Why the remaining body may not be sent. null if no fault was found. */
   get fault(): ErrorReply | null {
     return this.#now.watch?.fault ?? null;
   }
@@ -93,15 +93,16 @@ export class CallBody {
     this.#now.watch?.onFault(listener);
   }
 
-  /** Takes over a form that was made of what was there before. */
+  /** Replaces the current form by one that was made from it. */
   hold(form: OutgoingBody): void {
     if (this.#renamed === null) this.#asCalled = form;
     else this.#renamed = form;
   }
 
   /**
-   * Opens it for the upstream: once, and as often as it is wanted where it is kept. `changed` makes of a kept one what
-   * goes out in its place; null: it is forwarded unchanged. `pace` measures how fast the caller sends the rest.
+   * Opens the body for the upstream. A kept body can be opened any number of times, any other once. `changed` returns
+   * the bytes to send instead of the kept ones, or null to forward those. `pace` measures how fast the caller sends the
+   * remaining body.
    */
   open(
     pace: UploadPace | null = null,
@@ -118,40 +119,40 @@ export class CallBody {
     return this.#copy.open();
   }
 
-  /** Lets its call wait for a slot of a pool with what is held of it. False: there is no room for that. */
+  /** Keeps the held bytes while the call queues for a slot of a pool. Returns false if there is no room for that. */
   rest(pool: string): boolean {
     return this.#now.reservation?.rest(pool) ?? true;
   }
 
-  /** Its call waits no longer. */
+  /** Ends the queued state of the body. */
   move(): void {
     this.#now.reservation?.move();
   }
 
-  /** Wants it again, for it is to go out once more. */
+  /** Requires the body in memory again, because it has to be sent again. */
   unspare(): void {
     const form = this.#now;
     if ('bytes' in form) form.unspare();
     this.#dropCopy();
   }
 
-  /** The request with what is there of its body, to be read once more. */
+  /** The request with the current body, for another read. */
   readAgain({ url, method, signal, headers: asSent }: Request): Request {
     const form = this.#now;
     const headers = new Headers(asSent);
     if (form.contentLength === null) headers.delete('content-length');
     else headers.set('content-length', String(form.contentLength));
     if (this.#isUnpacked) headers.delete('content-encoding');
-    // It is looked at anew.
+    // The new read checks it again.
     form.watch?.stop();
     const whole = 'bytes' in form ? form.bytes : (form.whole()?.bytes ?? null);
     const again = new Request(url, { method, headers, body: whole ?? form.open(), signal });
-    // Of bytes the request has a copy, for which its reader asks the budget by itself.
+    // The request has a copy of the bytes, and its reader reserves memory for that.
     if (whole !== null && this.#renamed === null) form.discard();
     return again;
   }
 
-  /** Takes the first characters off its model. False: not possible. */
+  /** Removes the first characters of its model. Returns false if that is not possible. */
   dropModelPrefix(characters: number): boolean {
     const stripped = this.#now.withoutModelPrefix(characters);
     if (stripped !== null) this.hold(stripped);
@@ -160,7 +161,7 @@ export class CallBody {
 
   /**
    * Decompresses the body for all further attempts, because a name inside compressed bytes cannot be changed. `changed`
-   * makes the bytes that are kept. `no`: it made none, or the body is not compressed or too large to be held.
+   * makes the bytes to keep. Returns `no` if it made none, or if the body is not compressed or is too large to hold.
    */
   async unpack(
     { headers, signal }: Request,
@@ -185,12 +186,12 @@ export class CallBody {
     return 'done';
   }
 
-  /** Lets its model no longer count. */
+  /** Stops the check of the model in the remaining body. */
   unprove(): void {
     unprove(this.#now);
   }
 
-  /** Reads it whole and keeps it, as far as `keepBody` does so. */
+  /** Reads the whole body and keeps it, within the limits of `keepBody`. */
   async keep(
     bytesMax: number,
     signal: AbortSource,
@@ -202,21 +203,21 @@ export class CallBody {
     return kept === null ? 'not kept' : 'kept';
   }
 
-  /** Puts it under another model name until `restore`. False: it is not kept, or names no model. */
+  /** Replaces its model name until `restore`. Returns false if the body is not kept or names no model. */
   rename(model: string): boolean {
     const form = this.#now;
     this.#renamed = 'bytes' in form ? renamedBody(form, model) : null;
     return this.#renamed !== null;
   }
 
-  /** Puts it under its own model name again. */
+  /** Restores its own model name. */
   restore(): void {
     this.#renamed = null;
   }
 
   /**
-   * The upstream has answered: it will not be sent again, and what is in memory of it need not be held for as long as
-   * the answer takes.
+   * Reports that the upstream has answered. The body is not sent again, so its memory is not held for the duration of
+   * the answer.
    */
   answered(): void {
     this.#copy?.answered();
@@ -224,14 +225,14 @@ export class CallBody {
     this.#asCalled?.answered();
   }
 
-  /** Keeps it until `work` is over, beyond its owner's end. */
+  /** Keeps the body until `work` ends, even after its owner has ended it. */
   neededUntil(work: Promise<unknown>): void {
     this.#uses += 1;
-    const over = (): void => this.end();
-    work.then(over, over);
+    const end = (): void => this.end();
+    work.then(end, end);
   }
 
-  /** Ends one use. After the last one nothing of it is held. */
+  /** Ends one use. Nothing of the body is held after the last. */
   end(): void {
     this.#uses -= 1;
     if (this.#uses === 0) this.#discard();
@@ -255,7 +256,7 @@ export class CallBody {
 
   get #now(): OutgoingBody | KeptBody {
     const form = this.#renamed ?? this.#asCalled;
-    if (form === null) throw new Error('the body was not looked at yet');
+    if (form === null) throw new Error('the body has not been read yet');
     return form;
   }
 }

@@ -6,43 +6,41 @@ import { RefusedMembers } from './members/refused-members.ts';
 import type { Answered } from './result.ts';
 
 /**
- * Maximum times that a call goes back into the queue because its upstream refuses it; and where it takes too many at once:
- * what takes fewer of a sudden, and counts them for longer besides, refuses one and the same call more often.
+ * Maximum number of times that a refused call returns to the queue. It is higher for refusals of concurrency: an
+ * upstream that suddenly accepts fewer calls, and counts each for longer, refuses the same call more often.
  */
 const REENTRIES_MAX = 3;
 const MANY_KEYS_REENTRIES_MAX = 6;
 
-/** Number of retries that are allowed before there were calls to take a part of. */
+/** Retries allowed before any calls have earned some. */
 const BUDGET_START = 2;
 
 /** Maximum retries that may be saved up. */
 const BUDGET_MAX = 50;
 
-/**
- * How long the pause before a retry is: half of it for certain and half by chance, twice as long with each.
- */
+/** Pause before the first retry. It doubles with each retry, and half of it is random. */
 export const RETRY_PAUSE_MS = 250;
 export const RETRY_PAUSE_MAX_MS = 4_000;
 
-/** Refusals that may stop a whole group for a while; some of them only if they say for how long. */
+/** Refusals that may stop a whole group for a while. Those in the second set do so only with a duration. */
 const STOPPING: ReadonlySet<RefusalKind> = new Set(['requests', 'tokens', 'ramp', 'unknown']);
 const STOPPING_FOR: ReadonlySet<RefusalKind> = new Set(['overload', 'long_window']);
 
-/** A refusal that is its caller's answer if nobody else takes the call. */
+/** A refusal that is returned to the caller if no other member serves the call. */
 interface RefusalAnswer {
   readonly kind: RefusalKind;
   readonly answer: Answered;
 }
 
-/** How often a call may go back into the queue that is refused so. */
+/** Maximum number of returns to the queue after a refusal of this kind. */
 export function reentriesMaxOf(kind: RefusalKind): number {
   return kind === 'concurrency' ? MANY_KEYS_REENTRIES_MAX : REENTRIES_MAX;
 }
 
-/** Attempts are counted from 1 by AWS's SDKs. */
+/** AWS's SDKs count attempts from 1. */
 const AWS_ATTEMPT = /(?:^|;)\s*attempt=(\d{1,4})\s*(?:;|$)/;
 
-/** Returns how often the SDK has sent the call before by itself, if it says so. */
+/** Returns how often the client's SDK has retried the call, if its headers report that. */
 function sdkRetriesIn(headers: Headers): number {
   const stainless = headers.get('x-stainless-retry-count');
   if (stainless !== null) return /^\d{1,4}$/.test(stainless) ? Number(stainless) : 0;
@@ -50,18 +48,16 @@ function sdkRetriesIn(headers: Headers): number {
   return Math.max(Number(attempt) - 1, 0);
 }
 
-/** The tries of one call: how often it was sent, and why it was sent again. */
+/** The attempts of one call: how many were sent, and why it was retried. */
 export class CallAttempts {
-  /** Headers of the call, which say how often its SDK has sent it before. */
   readonly #headers: Headers;
   #sent = 0;
-  /** Upstreams whose groups the call may have stopped, and members. */
+  /** Upstreams and members whose groups this call may have stopped. */
   readonly #stopped = new Set<string>();
-  /** Places that serve nobody who calls from here. */
+  /** Upstreams that serve no calls from the addresses of this deployment. */
   readonly #closed: Upstream[] = [];
-  /** Members that have refused it. */
   readonly refusedMembers = new RefusedMembers();
-  /** The last answer of a member that refused it for good; null: none did, or it was not kept. */
+  /** The last answer of a member that finally refused the call. null if there is none, or it was not kept. */
   lastRefusal: RefusalAnswer | null = null;
   /** The upstream's message in its last refusal. null if it sent none. */
   refusalWords: string | null = null;
@@ -80,7 +76,7 @@ export class CallAttempts {
     this.#sent += 1;
   }
 
-  /** Notes a refusal of an upstream, or of a member. True: the call has stopped the group there before. */
+  /** Notes a refusal of an upstream or of a member. Returns true if the call has stopped the group there before. */
   noteRefused(placeId: string, { kind, retryAfterMs, words }: UpstreamSignal): boolean {
     if (kind === 'served') return false;
     this.refusalWords = words ?? this.refusalWords;
@@ -90,33 +86,36 @@ export class CallAttempts {
     return isRepeat;
   }
 
-  /** Notes that nothing that goes out to where this upstream is will be served. */
+  /** Notes that the address of this upstream serves no calls from here. */
   noteClosed(upstream: Upstream): void {
     this.#closed.push(upstream);
   }
 
-  /** Tells whether the call may go to an upstream: not to where one was that it was refused by for where it comes from. */
+  /**
+   * Returns whether the call may be sent to an upstream. It may not if that address has refused calls because of where
+   * they come from.
+   */
   mayGoTo(upstream: Upstream): boolean {
     return !this.#closed.some((one) => isSamePlace(one, upstream));
   }
 
-  /** Tells whether the call may wait for its turn once more; counted if so. */
+  /** Returns whether the call may return to the queue, and counts it if so. */
   mayReenter(kind: RefusalKind): boolean {
     if (this.#reentered >= reentriesMaxOf(kind)) return false;
     this.#reentered += 1;
     return true;
   }
 
-  /** Chooses how long to wait before a retry, so that those of many calls do not come together. */
+  /** The time to wait before a retry. It is partly random, so that the retries of many calls do not coincide. */
   pauseMs(): number {
-    const mostMs = Math.min(RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS * 2 ** this.#retried);
-    return (mostMs * (1 + Math.random())) / 2;
+    const longestMs = Math.min(RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS * 2 ** this.#retried);
+    return (longestMs * (1 + Math.random())) / 2;
   }
 
   /**
-   * Tells whether the call may go on to another member after an error at one; counted if so. Once it may whatever its
-   * group says of retries: it is another place. From then on it is a call that kills its upstreams, maybe, and one more
-   * retry.
+   * Returns whether the call may go to another member after an error, and counts it if so. The first time it may
+   * whatever the group's `retries` allow, because it is another place. From then on the call itself may be what fails
+   * members, so it counts as a retry.
    */
   mayHop(max: number, budget: RetryBudget, share: number): boolean {
     if (sdkRetriesIn(this.#headers) > 0) return false;
@@ -126,8 +125,8 @@ export class CallAttempts {
   }
 
   /**
-   * Tells whether the call may be tried once more after an error; counted if so. What the SDK retries anyway
-   * is not multiplied.
+   * Returns whether the call may be retried after an error, and counts it if so. A call that the SDK retries is not
+   * retried here too, because the two would multiply.
    */
   mayRetry(max: number, budget: RetryBudget, share: number): boolean {
     if (this.#retried >= max || sdkRetriesIn(this.#headers) > 0) return false;
@@ -137,7 +136,7 @@ export class CallAttempts {
   }
 }
 
-/** Retries as a part of recent calls, so that an upstream that fails is not called still more. */
+/** Limits retries to a share of recent calls, so that a failing upstream does not receive many more of them. */
 export class RetryBudget {
   #calls = 0;
   #left = BUDGET_START;
@@ -146,7 +145,7 @@ export class RetryBudget {
     this.#calls += 1;
   }
 
-  /** Takes one retry, if calls since the last ones have earned it. */
+  /** Takes one retry if the calls since the last ones have earned it. */
   take(share: number): boolean {
     this.#left = Math.min(BUDGET_MAX, this.#left + this.#calls * share);
     this.#calls = 0;
@@ -156,20 +155,20 @@ export class RetryBudget {
   }
 }
 
-/** Tells whether two upstreams are reached at the same address, and the same way. */
+/** Returns whether two upstreams have the same address and the same egress. */
 export function isSamePlace(a: Upstream, b: Upstream): boolean {
   return a.baseUrl === b.baseUrl && a.via === b.via;
 }
 
-/** One turn of a call at a candidate. */
+/** One attempt of a call at a candidate. */
 export interface CandidateAttempt {
   readonly ticket: CallTicket;
   readonly tries: CallAttempts;
   readonly listener: PositionListener | null;
-  /** Whether another upstream may be tried if this one does not serve the call. */
+  /** Whether another upstream follows if this one does not serve the call. */
   readonly hasNext: boolean;
-  /** Timeout for the first content here if another place is left. null if there is none. */
+  /** Timeout in milliseconds for the first content here if another place is left. null if there is none. */
   readonly firstTokenMs: number | null;
-  /** Whether one of those is reached at another address, or another way. */
+  /** Whether one of the following upstreams has another address or another egress. */
   readonly hasOtherPlace: boolean;
 }

@@ -14,7 +14,6 @@ import type { Candidate } from './plan.ts';
 import { readAhead } from './read-ahead.ts';
 import type { CallerLeft, Rejected } from './result.ts';
 
-/** The model and the service tier that a call asks for. */
 interface ModelAndTier extends Pick<Scope, 'model' | 'tier'> {
   /** Whether the whole body was read. Otherwise it may contain a tier, and a model if `model` is null. */
   readonly isWhole: boolean;
@@ -39,10 +38,10 @@ const DEFAULT_TIERS: ReadonlySet<string> = new Set([
   'unspecified',
 ]);
 
-/** Begins the names of Gemini's tiers in its protocol, which also accepts the names without it. */
+/** Prefix of Gemini's tiers in its protocol. The API also accepts the names without it. */
 const ENUM_PREFIX = /^service_tier_/;
 
-/** Tier of calls whose bodies are too large to read. Their refusals hold only each other. */
+/** Tier of calls whose bodies are too large to read. A refusal of one holds only other such calls. */
 const UNKNOWN_TIER = 'unknown';
 
 /** Names by body, so that several attempts of one call read it once. */
@@ -64,14 +63,14 @@ export function wentByNames(pool: string): boolean {
   return (byNames.get(pool) ?? 0) > steadyClock.now();
 }
 
-/** The model and the service tier of a call, by which refusals hold it. */
+/** The model and service tier of a call. Refusals hold calls by these names. */
 export type NamesOfCall = Pick<
   CallNamesReader,
   'isUnread' | 'model' | 'tier' | 'refused' | 'read' | 'reachOf'
 >;
 
 /**
- * The model and the service tier of one call. Most bodies pass through Headgate unread. They are read only for a pool
+ * Reads the model and service tier of one call. Most bodies pass through Headgate unread. They are read only for a pool
  * that holds calls by these names, and after a refusal about them.
  */
 export class CallNamesReader implements NamesOfCall {
@@ -173,7 +172,7 @@ export class CallNamesReader implements NamesOfCall {
   }
 }
 
-/** The names of a call whose body was read before. */
+/** The names of a call whose body was already read. */
 export class ReadNames implements NamesOfCall {
   readonly isUnread = false;
   readonly model: string | null;

@@ -11,26 +11,26 @@ import { countsReports, countsTokens } from '../routing/metered.ts';
 import { onSaturatedAt, type Placement } from '../routing/placement.ts';
 import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
 
-/** Rules of a group that nobody configured. */
+/** The defaults of a group's rules. */
 const DEFAULTS = groupSchema.parse({ name: 'defaults' });
 
-/** Rules that the groups of a call have for it while it is under way. */
+/** Rules that the groups of a call set for it while it is in flight. */
 export interface CallRules {
   readonly hold: HoldLimits;
   readonly retries: GroupConfig['retries'];
   readonly feedForward: GroupConfig['feed_forward'];
   readonly onSaturated: OnSaturated;
-  /** False: some group would rather refuse a call than let it wait. */
+  /** False if a group rejects calls that would have to wait. */
   readonly mayWait: boolean;
-  /** Whether some group needs to know how many tokens the call uses, or what it costs. */
+  /** Whether a group needs the tokens that the call uses, or its cost. */
   readonly isMetered: boolean;
-  /** Group in whose costs the usage counts that the answer reports, if nothing else is metered. Null: none. */
+  /** The group whose costs include the reported usage, if nothing else is metered. null if there is none. */
   readonly billed: string | null;
 }
 
 /**
- * The rules of a call in all its groups. Bounds are the strictest of all; what is about the upstream is
- * said by the narrowest group that stands for it.
+ * The rules of a call in all its groups. Limits are the strictest of all groups. Rules about the upstream come from the
+ * narrowest group that represents it.
  */
 export function callRules(
   placements: readonly Placement[],
@@ -47,7 +47,7 @@ export function callRules(
   return {
     hold: {
       idleMs: strictest(holds.map((each) => each.idle_ms)),
-      // A directory of the version before knows nothing of it.
+      // A directory of the previous release does not return this field.
       stalledMs: strictest(holds.map((each) => each.stalled_ms ?? null)),
       // As above.
       uploadMinBytesPerS: Math.max(
@@ -73,7 +73,7 @@ export function idleMsAt({ routes, snapshot }: RoutingTable, upstream: Upstream)
   return strictest([DEFAULTS, ...own].map(({ holds }) => holds.idle_ms));
 }
 
-/** Null: nobody sets a bound. */
+/** The smallest limit. null if none is set. */
 function strictest(bounds: readonly (number | null)[]): number | null {
   const set = bounds.filter((bound) => bound !== null);
   return set.length === 0 ? null : Math.min(...set);

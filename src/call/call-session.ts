@@ -9,7 +9,7 @@ import type { Candidate } from './plan.ts';
 import { readAhead } from './read-ahead.ts';
 import type { CallerLeft, Rejected } from './result.ts';
 
-/** How long calls find their sessions in advance after a pool asked for one. */
+/** How long calls read their sessions in advance after a pool needed one. */
 const BY_SESSIONS_MS = 30_000;
 const POOLS_MAX = 1_000;
 
@@ -18,29 +18,28 @@ const HEADER_LENGTH_MAX = 512;
 
 const bySessions = new BoundedMap<string, number>(POOLS_MAX);
 
-/** Notes that calls of a pool have to wait, so that the next ones find their sessions first. */
+/** Notes that calls of a pool have to wait, so that the next ones read their sessions first. */
 export function noteBySessions(pool: string): void {
   bySessions.set(pool, steadyClock.now() + BY_SESSIONS_MS);
 }
 
-/** Whether calls of a pool recently had to wait. */
 export function wentBySessions(pool: string): boolean {
   return (bySessions.get(pool) ?? 0) > steadyClock.now();
 }
 
-/** Hashes by body, so that several attempts of one call find its session once. */
+/** Hashes by body, so that several attempts of one call read its session once. */
 const known = new WeakMap<CallBody, string | null>();
 
 /**
- * The session of a call that names no agent, by which calls of one tenant share its turns and nothing else. It is looked for
- * only once the call has to wait.
+ * The session of a call that names no agent. Sessions share the scheduling order within a tenant and affect nothing
+ * else. They are read only once a call has to wait.
  */
 export interface SessionOfCall {
-  /** Whether the headers and the body were not searched for it yet. */
+  /** Whether the headers and the body have not been searched yet. */
   readonly isUnread: boolean;
   /** Its hash. null if there is none, or it is unread. */
   readonly hash: string | null;
-  /** Finds it. Returns null if the call continues. */
+  /** Reads it. Returns null if the call continues. */
   read(): Promise<Rejected | CallerLeft | null>;
 }
 

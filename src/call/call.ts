@@ -9,12 +9,12 @@ import type { EarlyAnswer } from './early-answer.ts';
 import type { FoundFacts } from './refusals/found-facts.ts';
 import type { AbortSource } from '../runtime/plain-abort.ts';
 
-/** One proxied call as it arrived, and the configuration that it goes by. */
+/** One proxied call as it arrived, with the version of the configuration that applies to it. */
 export interface ProxyCall {
   readonly request: Request;
-  /** That of the request. Each read of it there crosses into the runtime. */
+  /** The method of the request. Each read of it there crosses into the runtime. */
   readonly method: string;
-  /** Aborts when the caller has gone, as far as anybody notices. */
+  /** Aborts when the caller is seen to leave. */
   readonly signal: AbortSource;
   readonly url: URL;
   readonly query: URLSearchParams;
@@ -24,13 +24,13 @@ export interface ProxyCall {
   /** Schedules on the call's own clock. */
   readonly after: Schedule;
   readonly body: CallBody;
-  /** Where the call may begin its answer before it has one. */
+  /** Lets the answer begin before the upstream has responded. */
   readonly early: EarlyAnswer;
   /** Facts found so far, by which a refusal of the call is counted. */
   readonly found: FoundFacts;
 }
 
-/** A call of which it is known who makes it, and what its headers say. */
+/** A call whose caller is authenticated and whose headers are parsed. */
 export interface AuthenticatedCall extends ProxyCall {
   readonly kind: 'known';
   readonly caller: Caller;

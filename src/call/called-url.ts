@@ -2,14 +2,14 @@ import type { RoutingTable } from '../config/snapshots.ts';
 import { cleanPath, isUnclean } from '../upstream/operation/clean-path.ts';
 import type { ProxyCall } from './call.ts';
 
-/** Takes a path apart as `/{upstream}/rest`. */
+/** Splits a path into `/{upstream}/rest`. */
 export function splitPath(pathname: string): { readonly id: string; readonly rest: string } {
   const slash = pathname.indexOf('/', 1);
   if (slash < 0) return { id: pathname.slice(1), rest: '' };
   return { id: pathname.slice(1, slash), rest: pathname.slice(slash) };
 }
 
-/** The URL of a call, with the slashes and versions removed from its path that its client added by mistake. */
+/** The URL of a call, without the slashes and versions that its client added by mistake. */
 export function calledUrl(text: string, table: Pick<RoutingTable, 'upstreams'> | null): URL {
   const url = new URL(text);
   if (!isUnclean(url.pathname)) return url;
@@ -23,8 +23,9 @@ export function calledUrl(text: string, table: Pick<RoutingTable, 'upstreams'> |
 }
 
 /**
- * Finds the origin that the caller used. Behind a proxy that terminates TLS the request arrives as http, and the proxy names
- * the caller's scheme, first in the list if there are several. A forged header changes only the answer to its own sender.
+ * The origin that the caller used. Behind a proxy that terminates TLS the request arrives as http, and the proxy names
+ * the caller's scheme, first in the list if there are several. A forged header changes only the answer to its own
+ * sender.
  */
 export function calledOrigin({ request, url }: Pick<ProxyCall, 'request' | 'url'>): string {
   const forwarded = request.headers.get('x-forwarded-proto');

@@ -1,6 +1,6 @@
 import type { Background } from '../runtime/background.ts';
 
-/** Calls that this isolate is working on: the queued ones, and streams to their last byte. */
+/** Calls that this isolate is working on, including queued ones. A stream counts until its last byte. */
 let count = 0;
 
 export function callsInFlight(): number {
@@ -8,9 +8,9 @@ export function callsInFlight(): number {
 }
 
 /**
- * Counts a call for as long as `work` takes, and keeps it alive until then: when a caller leaves before its
- * answer, the runtime drops what nothing keeps alive at its next step, and the call would count for ever.
- * Therefore `work` must come to an end when its caller has gone.
+ * Counts a call until `work` ends, and keeps it alive until then. When a caller leaves before its answer, the runtime
+ * drops unguarded work at its next step, and the call would count forever. Therefore `work` must end after its caller
+ * has left.
  */
 export function countInFlight(work: Promise<unknown>, ctx: Background): void {
   count += 1;

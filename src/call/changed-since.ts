@@ -3,15 +3,15 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { AuthenticatedCall } from './call.ts';
 import { rejected, type Moved, type Rejected } from './result.ts';
 
-/** The reply to a call for which nobody says which configuration is in force. */
+/** The reply to a call if the version in force is unknown. */
 export const UNCONFIRMED: ErrorReply = {
   reason: 'limiter_unavailable',
-  message: 'The configuration cannot be reached yet. Try again in a moment.',
+  message: 'The configuration is not available yet. Try again in a moment.',
 };
 
 /**
- * Finds out whether a configuration is still the one in force, for what no pool is asked about: a pool would know. Null: it
- * is, as far as the directory answers. A rejection: it has never answered here.
+ * Checks whether a configuration is still in force, for calls that ask no pool. A pool would notice. Returns null if it
+ * is, as far as the directory answers, and a rejection if the directory has never answered here.
  */
 export async function changedSince({
   table,

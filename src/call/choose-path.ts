@@ -18,22 +18,22 @@ import { rejected, type Rejected } from './result.ts';
 
 const NO_HEADERS = new Headers();
 
-/** Where a unified call goes. */
+/** The destination of a unified call. */
 export interface ChosenPath {
   readonly kind: 'chosen';
   readonly upstream: Upstream;
-  /** Behind the upstream's base URL. */
+  /** Relative to the upstream's base URL. */
   readonly path: string;
   /** Prefix of the model that names the upstream. */
   readonly prefix: string;
 }
 
-/** Whether a path is a route below `/v1`. With nothing behind it, that is a base URL. */
+/** Whether a path is a route below `/v1`. `/v1/` alone is a base URL. */
 export function isUnified({ pathname }: URL): boolean {
   return pathname.startsWith('/v1/') && pathname.length > '/v1/'.length;
 }
 
-/** The dialect that a path of the unified routes is spoken in. */
+/** The dialect of a unified route. */
 export function unifiedShape(path: string): UnifiedShape {
   return /^\/v1\/messages(\/|$)/.test(path) ? 'anthropic' : 'openai';
 }
@@ -49,12 +49,11 @@ export function errorShape(
   const { pathname, searchParams } = url;
   const { id, rest } = splitPath(pathname);
   const upstream = isUnified(url) ? undefined : table?.upstreams.get(id);
-  // Below /v1, and where no upstream is named, the whole path says how its client speaks.
+  // Below /v1, and if no upstream is named, the whole path determines the client's dialect.
   if (upstream === undefined) return classify(method, pathname, searchParams, 'openai').shape;
   return classify(method, rest, searchParams, upstream.dialect).shape;
 }
 
-/** Chooses where a unified call goes. */
 export function choosePath(
   call: Pick<AuthenticatedCall, 'request' | 'table' | 'url' | 'headers' | 'caller'>,
   shape: UnifiedShape,
@@ -77,7 +76,7 @@ export function choosePath(
   return { kind: 'chosen', upstream, path, prefix };
 }
 
-/** The path of a model at its upstream. `named`: its name in the path of the call, as it came. */
+/** The path of a model at its upstream. `named` is its name in the path of the call, as received. */
 function modelPath(upstream: Upstream, named: string, prefix: string): string | null {
   const at = modelsAt(upstream);
   // The slash behind the prefix may be escaped.
@@ -106,19 +105,19 @@ function choose(of: Parameters<typeof choosePath>[0], call: PathRequest) {
   }
 }
 
-/** The error of a model that several upstreams serve. It names those that the caller may use. */
+/** The error for a model that several upstreams serve. It names those that the caller may use. */
 function ambiguous(
   upstreams: readonly Upstream[],
   { caller, table: { routes } }: Parameters<typeof choosePath>[0],
 ): ErrorReply {
   const allowed = upstreams.filter((each) => isUpstreamAllowed(caller.key, each, routes));
   const ids = allowed.map(({ id }) => id);
-  const which = ids.length === 0 ? '' : `: ${ids.join(', ')}`;
-  const message = `Several upstreams serve this model${which}. Name one in the header headgate-upstream, or in front of the model as in ${ids[0] ?? 'upstream'}/<model>.`;
+  const which = ids.length === 0 ? '' : `: ${ids.map((id) => `\`${id}\``).join(', ')}`;
+  const message = `Several upstreams serve this model${which}. Name one in the \`headgate-upstream\` header, or as a prefix of the model, as in \`${ids[0] ?? 'upstream'}/<model>\`.`;
   return { reason: 'model_ambiguous', message };
 }
 
-/** The upstream that a header, or the prefix of a model, most likely means. */
+/** The upstream that a header or the prefix of a model most likely means. */
 function nearUpstream(
   { header, model }: PathRequest,
   of: Parameters<typeof choosePath>[0],
@@ -130,6 +129,6 @@ function nearUpstream(
 }
 
 function noSuchShape(upstream: Upstream, shape: Dialect): ErrorReply {
-  const message = `The upstream ${upstream.id} has no routes of the ${shape} dialect, and Headgate does not translate.`;
+  const message = `Upstream \`${upstream.id}\` has no routes of the \`${shape}\` dialect, and Headgate does not translate between dialects. Use a client for its dialect, or another upstream.`;
   return { reason: 'upstream_unknown', message };
 }

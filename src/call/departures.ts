@@ -1,22 +1,21 @@
 import type { Departed, Forwarded } from '../contract/rpc/forwarded.ts';
 
-/** A request as the forwarder passes it on. */
 interface ForwardedRequest {
   readonly cf?: object | undefined;
 }
 
-/** A call whose answer is on its way. */
+/** A call whose answer is in transit. */
 interface AnsweringCall {
   readonly connection: number;
   readonly leave: () => void;
 }
 
 /**
- * Cuts calls whose callers the forwarder saw leave, where Headgate hosts itself.
+ * Cuts calls whose callers the forwarder saw leave, on self-hosted deployments.
  *
- * The runtime aborts a request's signal when it sees the connection closed. When it finds out by a write that
- * fails, it drops the answer and aborts nothing (workerd 1.20260918.1, `WorkerEntrypoint::requestImpl`): an
- * upstream that is silent from then on would hold the slot until `holds.idle_ms`.
+ * The runtime aborts a request's signal when it sees the connection closed. If a failed write reveals the close, it
+ * drops the answer and aborts nothing (workerd 1.20260918.1, `WorkerEntrypoint::requestImpl`). A silent upstream would
+ * then hold the slot until `holds.idle_ms`.
  */
 export class Departures {
   readonly #underWay = new Set<AnsweringCall>();
@@ -25,7 +24,7 @@ export class Departures {
   async watch<T>({ cf }: ForwardedRequest, work: Promise<T>, onLeft: () => void): Promise<T> {
     const { connection }: Partial<Forwarded> = { ...cf };
     if (connection === undefined) return work;
-    // A promise, because what is to be cut belongs to another request than the one that tells of it.
+    // A promise, because the work to cut belongs to another request than the one that reports the departure.
     const { promise, resolve } = Promise.withResolvers<void>();
     promise.then(onLeft).catch(() => {});
     const call = { connection, leave: resolve };
@@ -37,7 +36,7 @@ export class Departures {
     }
   }
 
-  /** Takes in what the forwarder tells. */
+  /** Handles the departures that the forwarder reports. */
   report({ cf }: ForwardedRequest): void {
     const { departed = [] }: Partial<Departed> = { ...cf };
     const gone = new Set(departed);

@@ -1,11 +1,10 @@
 import type { Answered } from './result.ts';
 
-/** The answer of a call that begins before it has one: its caller gets what comes first. */
+/** The answer to a call that begins before the upstream has responded. */
 export class EarlyAnswer {
   readonly #begun = Promise.withResolvers<Answered>();
   #hasBegun = false;
 
-  /** Resolves once the answer has begun. */
   get begun(): Promise<Answered> {
     return this.#begun.promise;
   }

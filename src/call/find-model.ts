@@ -11,32 +11,30 @@ import { LEFT, rejected, type BodyRead, type CallerLeft, type Rejected } from '.
 import { methodOf } from './socket/upgrade.ts';
 import { PlainAbort } from '../runtime/plain-abort.ts';
 
-/**
- * Minimum and maximum wait for a body: uploads take their time, even of callers who do not want to queue.
- */
+/** Minimum and maximum wait for a body. Uploads take time, even for callers that do not want to queue. */
 const BODY_WAIT_MIN_MS = 10_000;
 const BODY_WAIT_MAX_MS = 240_000;
 
-/** Requires that the model is found, of a call whose upstream goes by the one in its body. */
-export const UNSAID: BodyProof = {
+/** Requires that the model is found, for calls that are routed by the model in their body. */
+export const REQUIRES_MODEL: BodyProof = {
   isBound: true,
   allowsReferences: () => false,
   against: () => null,
 };
 
-/** Tells whether the body of a call must be looked into for its model. */
+/** Returns whether the body of a call must be searched for its model. */
 export function looksIntoBody(
   { limited, model, socket }: Operation,
   rule: ModelRule,
   isKnown: boolean,
 ): boolean {
   if (!limited || model.from === 'path' || socket !== undefined) return false;
-  // Of an opaque upstream nobody knows where a model may stand: one in the body is the best guess.
+  // The location of a model is unknown for opaque upstreams. One in the body is the best guess.
   if (model.from === 'none') return rule.isTrue && rule.isWanted;
   return rule.isTrue || (rule.isWanted && !isKnown);
 }
 
-/** Tells whether comments may be sent to a call if it asks for a stream in its body. */
+/** Returns whether a call may receive comments if its body requests a stream. */
 export function mayStream(
   known: AuthenticatedCall,
   upstream: Upstream,
@@ -53,12 +51,12 @@ export function mayStream(
   return headers.wantsKeepalive || table.routes.mayKeepAlive(call);
 }
 
-/** Tells whether a path asks for a stream. Without `alt=sse` Gemini's is an array, which has no comments. */
+/** Returns whether a path requests a stream. Without `alt=sse` Gemini streams an array, which has no comments. */
 export function isStreamPath(path: string, query: URLSearchParams): boolean {
   return path.endsWith(':streamGenerateContent') && query.get('alt') === 'sse';
 }
 
-/** Reads the body until its model is known, for as long as the caller is there and willing to wait. */
+/** Reads the body until its model is known, while the caller is connected and willing to wait. */
 export async function readBody(
   { request, signal, body, headers, caller, after }: AuthenticatedCall,
   of: Omit<BodySearch, 'ownKey'>,
@@ -92,13 +90,16 @@ export async function readBody(
 }
 
 function tooSlow(bodyWaitMs: number, { wantsModel, proof }: BodySearch): ErrorReply {
-  const help = wantsModel && proof === null ? ' The header headgate-model spares the reading.' : '';
+  const help =
+    wantsModel && proof === null
+      ? ' To skip reading it, name the model in the `headgate-model` header.'
+      : '';
   const message = `The body could not be read within ${bodyWaitMs} ms.${help}`;
   return { reason: 'queue_timeout', message };
 }
 
-/** The rejection of a call of which nothing is left that it could be routed anew with. */
+/** The rejection of a call that cannot be routed again, because its body is gone. */
 export function changedMeanwhile(): Rejected {
-  const message = 'The configuration has changed while the call was read. Send it again.';
+  const message = 'The configuration changed while the request was being read. Send it again.';
   return rejected({ reason: 'limiter_unavailable', message });
 }

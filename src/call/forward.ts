@@ -46,9 +46,9 @@ import { notSwitched, passSession } from './socket/pass-session.ts';
 import { isNotSwitched } from './socket/upgrade.ts';
 import type { CandidateAttempt } from './call-attempts.ts';
 
-const UNSAID: AnswerRead = { refusal: null, answer: null };
+const NOTHING_READ: AnswerRead = { refusal: null, answer: null };
 
-/** Sends a call that holds its slots, and holds them until the last byte of the answer. */
+/** Sends a call that holds its slots, and keeps them until the last byte of the answer. */
 export async function forward(sending: Sending): Promise<AttemptResult> {
   const { candidate, turn, target, metering, admission } = sending;
   const { call, rules, located, members, member } = candidate;
@@ -62,10 +62,10 @@ export async function forward(sending: Sending): Promise<AttemptResult> {
   const neededBytesMax = mayBeNeeded ? rules.retries.max_body_bytes : 0;
   const model = member?.bodyModel ?? null;
   const keptBytesMax = model === null ? neededBytesMax : RENAMED_BYTES_MAX;
-  // At the last member it may have had another name.
+  // The body may have been renamed for the previous member.
   if (member !== null) body.restore();
   const pace = body.isComing ? held.pace() : null;
-  // Each promise that a small call waits for costs it CPU, and the body of most is kept by now.
+  // Each awaited promise costs a small call CPU, and most bodies are kept by now.
   if (!body.isKept && (await body.keep(keptBytesMax, held.signal, { pace })) === 'aborted') {
     held.giveUp();
     reportSlow(admission, held);
@@ -83,7 +83,7 @@ export async function forward(sending: Sending): Promise<AttemptResult> {
   const bare = isBare ? await bareOf(sending, held) : 'with body';
   if (typeof bare === 'object') return bare;
   const watchesRun = watchRun(candidate);
-  // What it says of a run must be readable.
+  // Headgate has to read what the answer reports about a run.
   if (watchesRun !== null) target.headers.set('accept-encoding', 'identity');
   attempts.noteSent();
   retryBudgetOf(upstream.id).noteCall();
@@ -113,7 +113,7 @@ export async function forward(sending: Sending): Promise<AttemptResult> {
   const sent = arrived === null ? null : (metering?.withoutPacking(arrived) ?? arrived);
   const inside = await readSent(sending, held, sent, isBare);
   if (held.cutBy === 'slow') return tooSlow(sending);
-  const read = inside.answer === null && isCutByUs(held) ? UNSAID : inside;
+  const read = inside.answer === null && isCutByUs(held) ? NOTHING_READ : inside;
   const { refusal, answer, isMistake, isOpen } = read;
   if (refusal !== null) return refused(sending, held, refusal, answer, waitMs);
   if (answer === null || held.cutBy === 'body') {
@@ -142,11 +142,11 @@ export async function forward(sending: Sending): Promise<AttemptResult> {
       : async (outcome) => settled(await countLateError(sending, answer, end, outcome));
   const response = await relay(sending, held, looked.answer, pipe, settle, looked);
   if (response === null) return noAnswer(candidate, held);
-  const said = signature(sending, waitMs, response.headers);
-  return answered(response, said, isAboutKey(candidate));
+  const signed = signature(sending, waitMs, response.headers);
+  return answered(response, signed, isAboutKey(candidate));
 }
 
-/** Reads what came of a call that was sent: its answer, or why there is none. */
+/** Reads the answer of a call that was sent, or why there is none. */
 function readSent(
   sending: Sending,
   held: HeldCall,
@@ -158,17 +158,19 @@ function readSent(
     held.noteContent();
     return readAnswer(sent, sourceOf(sending), call.after);
   }
-  // What a call reads of something is that, and no refusal of the call.
+  // The answer to a read is data, and not a refusal of the call.
   if (isBare) return { refusal: null, answer: sent };
   return readInside(sent, sourceOf(sending), held);
 }
 
-/** Whether we cut the call, which says nothing of its upstream, unless that was silent for too long. */
+/**
+ * Whether Headgate cut the call. Such a cut gives no information about the upstream, unless it was silent for too long.
+ */
 function isCutByUs({ cutBy }: HeldCall): boolean {
   return cutBy !== null && cutBy !== 'idle';
 }
 
-/** Looks for a run in an answer of which the beginning may have been read. */
+/** Looks for a run in an answer whose beginning may already be read. */
 function lookForRun(
   watchesRun: RunWatch,
   { candidate, admission }: Sending,
@@ -182,7 +184,7 @@ function lookForRun(
 
 type SettleCall = (outcome: LeaseOutcome) => Promise<void>;
 
-/** Shows what a pipe passes to whoever reads the events of a run besides. */
+/** Copies the bytes of a pipe to the reader of a run's events. */
 function readingRun({ events }: CheckedAnswer, pipe: PipeMetering | null): PipeMetering | null {
   if (events === undefined) return pipe;
   const push = (chunk: Uint8Array): void => {
@@ -192,7 +194,7 @@ function readingRun({ events }: CheckedAnswer, pipe: PipeMetering | null): PipeM
   return { meter: { push }, filter: pipe?.filter ?? null };
 }
 
-/** Tells what becomes of the slots of a call that is over: a run may hold them, now or then. */
+/** Decides what happens to the slots of a call that ends. A run may hold them now, or once the stream ends. */
 function settlingOf(
   sending: Sending,
   held: HeldCall,
@@ -208,13 +210,13 @@ function settlingOf(
     const { said } = events;
     // A caller that leaves the stream of a run does not end the run.
     const isOver = held.cutBy === 'revoked' || held.cutBy === 'max_hold';
-    const goesOn = said?.state === 'goes on' && !isOver;
-    const isKept = goesOn && (await keepForRun(candidate, admission, said.id, answer.status));
+    const continues = said?.state === 'goes on' && !isOver;
+    const isKept = continues && (await keepForRun(candidate, admission, said.id, answer.status));
     return isKept ? leaving(sending)(outcome) : settle(outcome);
   };
 }
 
-/** Settles a call that is over, and gives its slots back. */
+/** Settles a call that ends, and releases its slots. */
 function settling(
   { admission, metering }: Sending,
   held: HeldCall,
@@ -222,7 +224,7 @@ function settling(
   meter: UsageMeter | null,
 ): SettleCall {
   const end: SettleCall = (outcome) => {
-    // What the upstream did not do because the call is wrong uses no tokens.
+    // An upstream uses no tokens for a call that it rejects as invalid.
     const settlement = answer.ok ? metering?.settlement(meter) : metering?.notServed;
     reportCut(admission, answer.status, held.cutBy);
     const released = admission.release(outcome, settlement);
@@ -230,12 +232,12 @@ function settling(
     if (placement !== undefined) traceUsage(() => settlement?.(placement).seen ?? null);
     return released;
   };
-  // Each promise that a small call waits for costs it CPU.
+  // Each awaited promise costs a small call CPU.
   const caughtUp = meter?.caughtUp;
   return caughtUp === undefined ? end : (outcome) => caughtUp().then(() => end(outcome));
 }
 
-/** Leaves the slots of a call to its run: until that has ended it counts as what was reserved for it. */
+/** Leaves the slots of a call to its run. Until the run ends, the call counts with its reservation. */
 function leaving({ admission }: Sending): SettleCall {
   return () => {
     admission.letGo();
@@ -243,7 +245,7 @@ function leaving({ admission }: Sending): SettleCall {
   };
 }
 
-/** Looks whether the call goes out without a body. What cannot go out gives its slots back. */
+/** Checks whether the call is sent without a body, and releases the slots of a call that cannot be sent. */
 async function bareOf(
   { candidate, admission }: Sending,
   held: HeldCall,
@@ -269,7 +271,7 @@ function redirected(
   return redirect;
 }
 
-/** Reads what the headers of a served call tell its group; null: nothing that it must hear of. */
+/** The signal that the headers of a served call give its group. null if they contain nothing that the group needs. */
 function warningIn(answer: Response, sending: Sending): UpstreamSignal | null {
   const { upstream } = sending.candidate.located;
   const hints = hintsIn(answer, upstream);
@@ -280,18 +282,20 @@ function warningIn(answer: Response, sending: Sending): UpstreamSignal | null {
   return newsOfLimits(hints, limits.place);
 }
 
-/** Learns from the answer to a call whose its key is, and counts the call there. */
+/** Learns the account of the key from the answer, and moves the call to that account's pool. */
 async function learnFrom({ candidate, admission }: Sending, answer: Response): Promise<void> {
   if (await learnAccount(candidate, answer)) moveToAccount(candidate, admission);
 }
 
-/** Decompresses a body before its model is renamed: a name inside compressed bytes cannot be changed. */
+/** Decompresses a body before its model is renamed, because a name inside compressed bytes cannot be changed. */
 async function sendPlain({ candidate: { call }, target: { headers } }: Sending): Promise<void> {
   const unpacked = await call.body.unpack(call.request, (bytes) => bytes);
   if (unpacked === 'done') headers.delete('content-encoding');
 }
 
-/** Tries another member, because the body cannot name the model as this one calls it. Rejects the call if none is left. */
+/**
+ * Tries another member, because the model in the body cannot be renamed for this one. Rejects the call if none is left.
+ */
 function notRenamed(
   { members }: Candidate,
   { id, bodyModel }: MemberRoute,
@@ -299,6 +303,6 @@ function notRenamed(
 ): NotServed | Rejected {
   tries.refusedMembers.note(id, 'never_fits');
   if (members !== null && hasMemberLeft(members, tries)) return { kind: 'again', where: 'here' };
-  const message = `The model in the body could not be renamed to ${bodyModel ?? ''}, as the member ${id} calls it.`;
+  const message = `The model in the body could not be renamed to \`${bodyModel ?? ''}\`, its name at member \`${id}\`. Send a smaller body, uncompressed.`;
   return rejected({ reason: 'body_unreadable', message });
 }

@@ -1,22 +1,4 @@
-/**
- * The path of a proxied call, by file:
- *
- * `handle.ts` takes it in, owns its body until the end, and asks for a newer configuration where something is not there;
- * `identity/authenticate.ts` finds out who calls, and `identity/new-keys.ts` slows down keys that had no success yet;
- * `locate.ts` finds its upstream and its model, and reads its body (`body.ts`) as far as that needs (`find-model.ts`);
- * `identity/accounts.ts` tells whose its key is, and `learn-account.ts` finds it out by the upstream's answer;
- * `plan.ts` adds its key, its groups and their rules, once for each upstream that it may go to (`spill/spill.ts`), and the
- * members of its group that it may run at (`members/member-plan.ts`);
- * `attempts.ts` tries it until it is answered or rejected for good, while `keepalive.ts` sends comments to who waits;
- * `try-at.ts` is one try: `metering.ts` measures the call, and `acquire/admit.ts` waits for its slots,
- * with its body as far as `wait-with-body.ts` has room for that;
- * `forward.ts` sends it, holds the slots to the answer's last byte, and hands what `read-answer.ts` says to its groups;
- * `socket/pass-session.ts` carries it to its close, where it is a WebSocket that holds a slot; `socket/open-turns.ts` one on which
- * each request for a response is a call of its own (`socket/turns.ts`, `socket/turn.ts`);
- * `pass-through.ts` does so without slots, for what generates nothing;
- * `result.ts` has all that may come of it on the way;
- * `respond.ts` makes the response of that, with every header of ours.
- */
+/** The entry of a proxied call. README.md lists the steps that follow. */
 import type { Env } from '../env.ts';
 import type { ErrorReply, Reason } from '../contract/reasons.ts';
 import { readCallerHeaders } from '../contract/request-headers.ts';
@@ -71,13 +53,13 @@ import { isUpgrade, overriddenUpgrade, unserved, UPGRADE_WITH_BODY } from './soc
 import { unsupported } from './unsupported.ts';
 import { PlainAbort } from '../runtime/plain-abort.ts';
 
-/** Shared by all calls without a query: nobody adds to it. */
+/** Shared by all calls without a query. It is never changed. */
 const NO_QUERY = new URLSearchParams();
 
-/** Reasons that a newer configuration may do away with, even if the copy is a second old. */
+/** Reasons that a newer configuration may remove, even if this copy is a second old. */
 const NOT_THERE: ReadonlySet<Reason> = new Set(['upstream_unknown', 'model_unknown']);
 
-/** Reasons that it may do away with, and no pool was asked whether there is one. */
+/** Reasons that a newer configuration may remove. No pool was asked before them, so none has reported its version. */
 const BY_CONFIG: ReadonlySet<Reason> = new Set([
   'key_missing',
   'key_invalid',
@@ -93,7 +75,7 @@ const BY_CONFIG: ReadonlySet<Reason> = new Set([
 
 const SWITCHING_PROTOCOLS = 101;
 
-/** Methods of calls that a pool may be asked for. */
+/** Methods of calls that may ask a pool. */
 const GENERATING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /** Answers a call to `/{upstream}/*` or to the unified `/v1/*`. */
@@ -121,20 +103,20 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   const call = { request, method, signal, url, query, env, ctx, table, after, body, early, found };
   const answering = answer(call, null)
     .then((result) => orByNewest(result, call))
-    // Whatever came of the call: nobody else gives its body up.
+    // Only this ends the body, whatever the result of the call.
     .finally(() => body.end());
   countInFlight(answering, ctx);
   const result = await Promise.race([answering, early.begun]);
-  // Meanwhile the call may have heard of a newer configuration.
+  // The call may have received a newer configuration meanwhile.
   return respond(result, call, corsOf(request, newestKnown() ?? table));
 }
 
 function refusedWithoutTable(
-  asked: Pick<ProxyCall, 'request' | 'env' | 'ctx'>,
+  call: Pick<ProxyCall, 'request' | 'env' | 'ctx'>,
   reply: ErrorReply,
 ): Response {
-  const { request } = asked;
-  noteRefusal(asked, reply);
+  const { request } = call;
+  noteRefusal(call, reply);
   return errorResponse(errorShape(request, calledUrl(request.url, null), null), reply);
 }
 
@@ -142,7 +124,7 @@ function corsOf(request: Request, { snapshot }: RoutingTable): Headers | null {
   return corsHeaders(request, snapshot.config.cors_origins);
 }
 
-/** Rejects a call because of its configuration only where the directory has no newer one. */
+/** Rejects a call because of its configuration only if the directory has no newer one. */
 async function orByNewest(result: FinalResult, call: ProxyCall): Promise<FinalResult> {
   if (result.kind === 'answered') noteIfKeyless(call, call.found, result.response.status);
   if (result.kind !== 'rejected' || result.isByNewer === true) return result;
@@ -158,9 +140,9 @@ async function orByNewest(result: FinalResult, call: ProxyCall): Promise<FinalRe
   return isGone ? changedMeanwhile() : answer({ ...call, url, table }, result.read);
 }
 
-/** Sends a call where it belongs. `earlier`: what was read of its body for an older configuration. */
+/** Routes a call and answers it. `earlier` is what was read of its body for an older configuration. */
 async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<FinalResult> {
-  const known = await know(call);
+  const known = await authenticateCall(call);
   if (known.kind === 'rejected') return known;
   const { found } = call;
   found.caller = known.caller;
@@ -168,13 +150,13 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
   const place = ownKey === null ? NO_PLACE : takePlace(call, ownKey);
   if (place.kind === 'rejected') return place;
   try {
-    const models = askedModels(known);
+    const models = modelsRequestOf(known);
     if (models !== null) {
       if (ownKey !== null) await delayNewKey(call, ownKey, []);
       const listed = await answerModels(known, models);
       if (listed !== null) return listed;
     }
-    // Before anything of its body is read: what a slow upload takes counts as its wait.
+    // The ticket is made before the body is read, so that a slow upload counts as waiting.
     const isSocket = isUpgrade(call);
     const overridden = isSocket ? overriddenUpgrade(call.request.headers, call.query) : null;
     if (overridden !== null) return rejected(overridden);
@@ -188,7 +170,7 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     const candidate = await planAt(known, located);
     if (candidate.kind !== 'planned') return candidate;
     found.placements = candidate.placements;
-    // On the unified routes the path does not say whose key it is.
+    // On the unified routes the path does not determine the upstream of the key.
     const keyHere = `${located.upstream.id} ${candidate.key.fingerprint}`;
     if (ownKey !== null) await delayNewKey(call, keyHere, candidate.placements);
     const keepalive = keepaliveOf(candidate);
@@ -234,8 +216,8 @@ async function turnsFor(
   }
 }
 
-/** Finds out who makes a call and what its headers say, as far as that can be served. */
-async function know(call: ProxyCall): Promise<AuthenticatedCall | Rejected> {
+/** Authenticates a call and parses its headers. Rejects what cannot be served. */
+async function authenticateCall(call: ProxyCall): Promise<AuthenticatedCall | Rejected> {
   const { request, table, query } = call;
   const headers = readCallerHeaders(request.headers);
   if (!headers.ok) return rejected({ reason: 'header_invalid', message: headers.message });
@@ -246,7 +228,7 @@ async function know(call: ProxyCall): Promise<AuthenticatedCall | Rejected> {
     return identified;
   }
   const { caller } = identified;
-  // Before anything of the body is read. On the unified routes the upstream is not known yet.
+  // Checked before the body is read. On the unified routes the upstream is not known yet.
   const upstream = table.upstreams.get(splitPath(call.url.pathname).id);
   const missing = upstream === undefined ? null : missingKey(upstream, caller, table);
   if (missing !== null) return missing;
@@ -256,15 +238,20 @@ async function know(call: ProxyCall): Promise<AuthenticatedCall | Rejected> {
     : rejected(reply);
 }
 
-/** The name of a provider key that the caller brought; null: behind a gateway key nobody is unknown. */
+/** The name of a provider key that the caller brought. null behind a gateway key, which is always verified. */
 function ownKeyOf({ caller, table, url }: AuthenticatedCall): string | null {
   if (caller.gatewayKeyId !== null || caller.fingerprint === null) return null;
   const { id } = splitPath(url.pathname);
   return `${table.upstreams.has(id) ? id : 'v1'} ${caller.fingerprint}`;
 }
 
-/** The request of a call for the models of all upstreams; null: it asks for something else, or names an upstream. */
-function askedModels({ request, url, headers, table }: AuthenticatedCall): ModelsRequest | null {
+/** The request of a call for the models of all upstreams. null if it requests something else, or names an upstream. */
+function modelsRequestOf({
+  request,
+  url,
+  headers,
+  table,
+}: AuthenticatedCall): ModelsRequest | null {
   return headers.upstream === null ? modelsRequest(request, url, table) : null;
 }
 

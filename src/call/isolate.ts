@@ -6,27 +6,24 @@ import { Departures } from './departures.ts';
 import { ModelLists } from './models/model-lists.ts';
 import { RetryBudget } from './call-attempts.ts';
 
-/** Things that all calls of an isolate share. */
-
 const { BODY_MEMORY_MIB: bodyMib } = env as Pick<Env, 'BODY_MEMORY_MIB'>;
 
-/** The room for bodies. */
+/** The memory for bodies. All calls of an isolate share it. */
 export const bodyBudget = new BodyBudget(
   bodyMib === undefined ? BODY_LIMITS : bodyLimits(Number(bodyMib)),
 );
 
-/** Callers that come back to what nobody knows the end of. */
+/** Callers that retry while it is unknown when the wait ends. */
 export const returns = new WaiterReturns();
 
-/** Callers that have left though the runtime does not say so. */
+/** Callers that have left without a report from the runtime. */
 export const departures = new Departures();
 
-/** Lists of models that upstreams returned recently. */
 export const modelLists = new ModelLists();
 
 const retryBudgets = new Map<string, RetryBudget>();
 
-/** Retries are bounded for each upstream by itself. */
+/** Retries are limited for each upstream separately. */
 export function retryBudgetOf(upstreamId: string): RetryBudget {
   const budget = retryBudgets.get(upstreamId) ?? new RetryBudget();
   retryBudgets.set(upstreamId, budget);

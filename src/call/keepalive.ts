@@ -21,16 +21,15 @@ import { traceError } from './observe/trace.ts';
 import { pause } from '../runtime/background.ts';
 import { PlainAbort } from '../runtime/plain-abort.ts';
 
-/** How long until a caller that asks for comments gets one, and between two, if its groups say nothing. */
-const ASKED_AFTER_MS = 15_000;
+/** Time until a caller that requests comments gets the first one, and interval between two, if its groups set none. */
+const REQUESTED_AFTER_MS = 15_000;
 const EVERY_MS = 15_000;
 
-/** Maximum length of an upstream's error that is put into a frame. */
 const ERROR_CHARACTERS_MAX = 8_192;
 
 const encoder = new TextEncoder();
 
-/** The way in which a stream that waits is kept alive. */
+/** How a queued stream is kept alive. */
 export interface Keepalive {
   readonly shape: FrameShape;
   readonly model: string | null;
@@ -38,7 +37,7 @@ export interface Keepalive {
   readonly everyMs: number;
 }
 
-/** Says how a call is kept alive while it waits; null: not at all. */
+/** How a call is kept alive while it is queued. null if it is not. */
 export function keepaliveOf({ call, located, placements }: Candidate): Keepalive | null {
   const { isStream, operation, model } = located;
   const { wantsKeepalive } = call.headers;
@@ -54,14 +53,14 @@ export function keepaliveOf({ call, located, placements }: Candidate): Keepalive
   });
   if (ofKey !== null) kept.push({ afterMs: ofKey, everyMs: EVERY_MS });
   if (wantsKeepalive && kept.length === 0) {
-    return { shape, model, afterMs: ASKED_AFTER_MS, everyMs: EVERY_MS };
+    return { shape, model, afterMs: REQUESTED_AFTER_MS, everyMs: EVERY_MS };
   }
   if (kept.length === 0) return null;
   const afterMs = Math.min(...kept.map((each) => each.afterMs));
   return { shape, model, afterMs, everyMs: Math.min(...kept.map((each) => each.everyMs)) };
 }
 
-/** Makes the attempts of a call, whose answer begins with comments if it waits for long. */
+/** Makes the attempts of a call. Its answer begins with comments if it is queued for long. */
 export async function keptAlive(
   candidate: Candidate,
   keepalive: Keepalive,
@@ -80,14 +79,14 @@ export async function keptAlive(
 
 const A_SLOT = 'a slot';
 
-/** Reasons of waits, in the words of a comment. */
+/** Wait reasons in the words of a comment. */
 const WAITED_FOR: Readonly<Record<WaitCause, string>> = {
   slots: A_SLOT,
   order: A_SLOT,
   member: A_SLOT,
   cap: 'a slot within the limit of its tenant or agent',
   rates: 'room in a rate limit',
-  operator_pause: 'an operator, who paused the group',
+  operator_pause: 'an operator to resume the group',
   upstream_pause: 'the upstream, which is backing off',
   breaker: 'the circuit breaker',
   members_out: 'a member, because all are ejected',
@@ -101,7 +100,7 @@ function estimateWords(estimateMs: number | null, quietMs: number | undefined): 
   return `no estimate: no call has ended for ${Math.floor(quietMs / 1_000)} s`;
 }
 
-/** The last that the queue said of a call's place in it. */
+/** The queue position that was reported last. */
 export class LastPosition implements PositionListener {
   readonly everyMs: number;
   #text = `waiting for ${A_SLOT}`;
@@ -122,11 +121,11 @@ export class LastPosition implements PositionListener {
 }
 
 /**
- * Answers with an event stream at once, keeps it alive while there is no answer yet, and then
- * the answer's body. The status is out by then, so an error comes as the last event, in the dialect of
- * the caller; and the body is copied by hand, because one identity stream cannot be piped into another.
+ * Returns an event stream immediately and keeps it alive until there is an answer, whose body follows. The status is
+ * sent by then, so an error is the last event, in the dialect of the caller. The body is copied by hand, because one
+ * identity stream cannot be piped into another.
  *
- * `leave` is called when the caller has gone: the runtime says nothing of it where a comment cannot be written.
+ * `leave` is called when the caller has left. The runtime does not report that if a comment cannot be written.
  */
 export function answerWaiting(
   keepalive: Keepalive,
@@ -159,11 +158,11 @@ export function answerWaiting(
       await write(opening.end());
       await writer.close();
     } catch (error) {
-      // The caller has gone, or the upstream broke off: a clean end would look like success.
+      // The caller has left, or the upstream failed. A clean end would look like success.
       await writer.abort(error).catch(() => {});
     }
   };
-  // The runtime takes it for answered by now.
+  // The runtime considers the request answered by now.
   ctx.waitUntil(departures.watch(request, answer, leave).catch(() => {}));
   ctx.waitUntil(feed());
   const headers = {
@@ -173,7 +172,7 @@ export function answerWaiting(
   return new Response(readable, { headers });
 }
 
-/** Writes the answer as what is left of the event stream. */
+/** Writes the answer as the remainder of the event stream. */
 async function report(
   write: (bytes: Uint8Array) => Promise<void>,
   { shape, model }: Keepalive,

@@ -15,8 +15,8 @@ import type { Sending } from './sending.ts';
 const LIST = ':streamGenerateContent';
 
 /**
- * Keeps the end of a stream, for an error there. null if the answer is not a stream. `isRead` if the whole answer was
- * read and holds no error, unless it is a stream. `isOpen` if no content came in time, so a whole error may follow.
+ * Keeps the end of a stream, to find an error there. null if the answer is not a stream. `isRead` if the whole answer
+ * was read and holds no error, unless it is a stream. `isOpen` if no content came in time, so a whole error may follow.
  */
 export function streamEndOf(
   answer: Response,

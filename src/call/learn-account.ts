@@ -4,8 +4,8 @@ import { knownAccountOf, noteRevoked, noteTaken } from './identity/accounts.ts';
 import type { Candidate } from './plan.ts';
 
 /**
- * Learns by an upstream's answer whose the key of a call is: one that it serves, or refuses for what is under way already,
- * is a key that it knows. Returns whether it was found out just now.
+ * Learns the account of a call's key from the upstream's answer. An upstream knows a key if it serves its calls or
+ * rate-limits them. Returns whether the account was found just now.
  */
 export async function learnAccount(candidate: Candidate, answer: Response): Promise<boolean> {
   const { call, located, key, routed } = candidate;
@@ -15,7 +15,7 @@ export async function learnAccount(candidate: Candidate, answer: Response): Prom
   return (await noteTaken(call, upstream, key, routed.account, answer)) !== null;
 }
 
-/** Moves the slot of a call whose account was found out to the pool of that account, where it counts from now on. */
+/** Moves the slot of a call to the pool of its account, which counts the call from now on. */
 export function moveToAccount(
   { call, located, key, routed }: Candidate,
   admission: Admission,
@@ -27,7 +27,7 @@ export function moveToAccount(
   if (placement !== null) admission.moveToAccount(placement, name);
 }
 
-/** Tells whether it was found out whose the key of a call is since the call was placed. */
+/** Returns whether the account of the key was found after the call was placed. */
 export function hasAccountByNow({ located, key, routed }: Candidate): boolean {
   return routed.account?.kind === 'unproved' && knownAccountOf(located.upstream, key) !== null;
 }

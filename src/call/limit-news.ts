@@ -7,13 +7,13 @@ import {
 import type { LimitHint, UpstreamSignal } from '../core/words/signal.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 
-/** Maximum pools and models whose limits an isolate remembers to have told of. */
+/** Maximum pools and models for which an isolate remembers the limits that it reported. */
 const REMEMBERED_MAX = 1_000;
 
-/** How long nothing is told of them again, whatever the headers say: a message costs more than it is worth. */
+/** Minimum interval between reports, whatever the headers contain. A message costs more than it is worth. */
 const REPORTED_EVERY_MS = 60_000;
 
-/** How long they count as told: what was told may have been lost on its way. */
+/** How long reported limits count as delivered. A report may have been lost. */
 const REPORTED_FOR_MS = 3_600_000;
 
 const reported = new BoundedMap<string, { readonly limits: ReportedLimits; readonly at: number }>(
@@ -21,8 +21,8 @@ const reported = new BoundedMap<string, { readonly limits: ReportedLimits; reado
 );
 
 /**
- * Makes the signal by which a pool hears of an upstream's limits, where they are news to it as far as this isolate knows; null:
- * they are none. `place`: the pool, the upstream and the model.
+ * The signal that reports an upstream's limits to a pool. null if they are not new, as far as this isolate knows.
+ * `place` is the pool, the upstream and the model.
  */
 export function newsOfLimits(hints: readonly LimitHint[], place: string): UpstreamSignal | null {
   if (!isNews(limitsReported(hints), place, steadyClock.now())) return null;

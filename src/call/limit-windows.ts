@@ -32,7 +32,7 @@ interface LimitReadings {
   readings: number;
   /** Mean amount of the limit that a call takes. null if unknown. */
   callTakes: number | null;
-  /** Null: not known yet. */
+  /** null until known. */
   refill: Refill | null;
   /** Number of consecutive readings that showed a fixed window. */
   proofs: number;
@@ -51,12 +51,12 @@ const OVERTAKING_MAX = 2;
 const seen = new BoundedMap<string, LimitReadings>(REMEMBERED_MAX);
 
 /**
- * Learns from successive headers how a limit refills. In a fixed window, the reset time stays the same while
- * the remaining amount falls. In a bucket, each call moves the reset, which is the time when the bucket is full.
+ * Learns from successive headers how a limit refills. In a fixed window, the reset time stays the same while the
+ * remaining amount falls. In a bucket, each call moves the reset, which is the time when the bucket is full.
  *
  * @param place names the upstream and the model
  * @param underWay other calls that were sent and have no answer yet
- * @returns null: not known yet
+ * @returns null until known
  */
 export function refillSeen(
   hint: LimitHint,

@@ -21,7 +21,7 @@ import {
   looksIntoBody,
   mayStream,
   readBody,
-  UNSAID,
+  REQUIRES_MODEL,
 } from './find-model.ts';
 import {
   againstQuery,
@@ -45,22 +45,22 @@ import {
   unserved,
 } from './socket/upgrade.ts';
 
-/** Where a call goes, and what it asks for. */
+/** The upstream of a call, and what it requests there. */
 export interface Located {
   readonly kind: 'located';
   readonly upstream: Upstream;
-  /** Path behind the upstream's base URL. */
+  /** Relative to the upstream's base URL. */
   readonly path: string;
   readonly operation: Operation;
-  /** Null: not known, because nobody needs it or the call names none. */
+  /** null if it is unknown, because it is not needed or the call names none. */
   readonly model: string | null;
-  /** True: it is the one that the upstream will read, or the call shows none. */
+  /** Whether it is the model that the upstream will read. Also true if the call shows none. */
   readonly isProven: boolean;
-  /** Name that the header has for the model, at this upstream. */
+  /** The model that the header names, as this upstream calls it. */
   readonly said: string | null;
-  /** The name that its upstream was chosen by, and the prefix of that which named it; null: the path names it. */
+  /** How the upstream was chosen. null if the path names it. */
   readonly chosenBy: ChosenBy | null;
-  /** Whether an event stream is asked for. Looked for only where comments may be sent meanwhile. */
+  /** Whether the call requests an event stream. Determined only if comments may be sent while it is queued. */
   readonly isStream: boolean;
 }
 
@@ -68,11 +68,11 @@ export interface Located {
 interface ChosenBy {
   readonly model: string | null;
   readonly prefix: string;
-  /** Id of the upstream that made what the call is about; null: it went by something else. */
+  /** Id of the upstream that created the object of the call. null if the choice did not depend on it. */
   readonly home: string | null;
 }
 
-/** Finds out where a call goes. `earlier`: what was read of its body for an older configuration. */
+/** Finds the upstream of a call. `earlier` is what was read of its body for an older configuration. */
 export function locate(
   call: AuthenticatedCall,
   earlier: EarlierRead | null,
@@ -91,7 +91,7 @@ export function locate(
   return locateDirect(call, upstream, path);
 }
 
-/** Locates a call to `/{upstream}/*`: its body is read only if something goes by the model. */
+/** Locates a call to `/{upstream}/*`. Its body is read only if its groups or key depend on the model. */
 async function locateDirect(
   call: AuthenticatedCall,
   upstream: Upstream,
@@ -120,7 +120,7 @@ async function locateDirect(
       return rejected(referredSession(reference));
     }
   }
-  // What the path shows is what the upstream will serve: the header only says what is not shown.
+  // The upstream serves the model in the path. The header only names one that the path does not show.
   const known = shown ?? said;
   if (rule.isWanted && known === null && operation.socket === 'session') {
     return rejected(unsaidModel(path));
@@ -153,7 +153,7 @@ async function locateDirect(
   return { ...located, isStream: read.isStream, model: counted, isProven };
 }
 
-/** Locates a call to `/v1/*`: the upstream is chosen by the header, the model, or the default. */
+/** Locates a call to `/v1/*`. The header, the model or the default selects the upstream. */
 async function locateUnified(
   call: AuthenticatedCall,
   earlier: EarlierRead | null,
@@ -162,7 +162,7 @@ async function locateUnified(
   const shape = unifiedShape(url.pathname);
   if (isUpgrade(call)) return locateSocket(call, shape);
   const operation = operationAt(call, url.pathname, shape);
-  // A count takes no slot, but its upstream is found by its model like that of the call it is for.
+  // A count takes no slot, but its model selects the upstream, as for the call that it counts.
   const isCount = operation.name === 'count_tokens' && method === 'POST';
   const isInBody = operation.model.from === 'body';
   if (headers.upstream !== null || headers.model !== null || !(isInBody || isCount)) {
@@ -172,7 +172,7 @@ async function locateUnified(
     return isRejected(home) ? home : locateNamed(call, shape, named, home);
   }
   const wantsStream = isInBody && (headers.wantsKeepalive || table.routes.keepsSomeAlive);
-  const proof = isInBody && maybeTrue(call) ? UNSAID : null;
+  const proof = isInBody && maybeTrue(call) ? REQUIRES_MODEL : null;
   if (earlier !== null) {
     const lacksStream = wantsStream && !earlier.soughtStream;
     const lacksProof = proof !== null && !earlier.soughtProof;
@@ -183,7 +183,7 @@ async function locateUnified(
     earlier === null ? await readBody(call, search) : ({ kind: 'read', ...earlier } as const);
   if (read.kind !== 'read') return read;
   const { found, model, isStream } = read;
-  // The remix of a video names no model, but the video.
+  // The remix of a video names the video instead of a model.
   const goesHome = model === null && referenceInPath(url.pathname) !== null;
   const home = goesHome ? await homeUpstream(call, shape) : null;
   if (isRejected(home)) return home;
@@ -215,7 +215,10 @@ async function locateUnified(
   return withoutPrefix(call, { ...located, said: null, chosenBy, isStream }, prefix);
 }
 
-/** Finds a stored object with a model in the path of a call without a model in its body; null: none, or it is allowed. */
+/**
+ * The stored object in the path that implies the model of a call without a model in its body. null if there is none, or
+ * it is allowed.
+ */
 function storedIn(
   { path, operation }: Pick<Located, 'path' | 'operation'>,
   proof: BodyProof,
@@ -224,22 +227,22 @@ function storedIn(
   return reference === null || proof.allowsReferences() ? null : reference;
 }
 
-/** Locates a WebSocket: its upstream is chosen by what its headers or its URL name, as nothing else is there of it yet. */
+/** Locates a WebSocket. Only its headers and URL can name the upstream, because it has sent nothing else yet. */
 async function locateSocket(
   call: AuthenticatedCall,
   shape: UnifiedShape,
 ): Promise<Located | Rejected | CallerLeft> {
   const { url, query } = call;
-  // What the upstream serves over WebSocket is known once it is chosen.
+  // Which sockets the upstream serves is known only once it is chosen.
   const { model } = classifyUpgrade(url.pathname, query, { dialect: shape, sockets: 'turns' });
   const shown = model.from === 'path' ? model.value : null;
   const located = await locateNamed(call, shape, call.headers.model ?? shown);
   if (located.kind !== 'rejected' || !isResponses(url.pathname)) return located;
-  // Its models stand in its messages: over HTTP each finds its upstream.
+  // Its models are in its messages. Over HTTP each message finds its upstream.
   return rejected(unserved(url));
 }
 
-/** Locates a call whose headers or URL say where it goes, or of whose body nothing says so. `named`: the model they name. */
+/** Locates a call by its headers or URL, or to the default. `named` is the model that they name. */
 async function locateNamed(
   call: AuthenticatedCall,
   shape: UnifiedShape,
@@ -258,7 +261,7 @@ async function locateNamed(
   return located.model === said ? located : withoutPrefix(call, located, prefix);
 }
 
-/** Adds to a rejection what its caller can do where it asks for something by an id whose upstream is not known. */
+/** Adds advice to the rejection of a call that names an object by id whose upstream is unknown. */
 function withCure(
   { url, headers }: AuthenticatedCall,
   from: Rejected,
@@ -268,7 +271,7 @@ function withCure(
   const isById = named === null && headers.upstream === null && namesMade(url.pathname);
   if (reply.reason !== 'upstream_unknown' || !isById) return from;
   const path = url.pathname.slice(0, 100);
-  const message = `${reply.message} What the same key made at /v1 within 30 days is found by its id, unless the answer did not say that it is stored. Name the upstream that made it in the header headgate-upstream, or in the path: /{upstream}${path}.`;
+  const message = `${reply.message} Headgate finds an object by its id if the same key created it at \`/v1\` within the last 30 days and the answer reported that it is stored. Name the upstream that created it in the \`headgate-upstream\` header, or in the path: \`/{upstream}${path}\`.`;
   return { ...from, reply: { ...reply, message } };
 }
 
@@ -276,7 +279,7 @@ function isRejected(home: string | null | Rejected): home is Rejected {
   return home !== null && typeof home === 'object';
 }
 
-/** A call as if it named the upstream where what it is about was made. */
+/** The call, as if it named the upstream that created its object. */
 function atHome(call: AuthenticatedCall, home: string | null): AuthenticatedCall {
   return home === null ? call : { ...call, headers: { ...call.headers, upstream: home } };
 }
@@ -292,7 +295,7 @@ async function withoutPrefix(
     return located;
   }
   if (operation.socket !== undefined) {
-    const message = `model: the prefix ${prefix} cannot be taken off in the URL of a WebSocket. Send the model without it and name the upstream in the path, as in /${located.upstream.id}/v1/realtime.`;
+    const message = `model: the prefix \`${prefix}\` cannot be removed from the URL of a WebSocket. Send the model without it and name the upstream in the path, as in \`/${located.upstream.id}/v1/realtime\`.`;
     return rejected({ reason: 'model_unknown', message });
   }
   const bare = model.slice(prefix.length);
@@ -301,13 +304,13 @@ async function withoutPrefix(
     : await body.unpack(request, (bytes) => renameModel(bytes, bare));
   if (dropped === 'aborted') return body.fault === null ? LEFT : rejected(body.fault);
   if (dropped === 'no') {
-    const message = `The prefix ${prefix} could not be removed from the body's model. Send the model without it and name the upstream in the header headgate-upstream.`;
+    const message = `The prefix \`${prefix}\` could not be removed from the model in the body. Send the model without it and name the upstream in the \`headgate-upstream\` header.`;
     return rejected({ reason: 'body_unreadable', message });
   }
   return { ...located, model: bare };
 }
 
-/** Locates a call by a newer configuration, which may want to know a model that nobody read yet. */
+/** Locates a call by a newer configuration, which may depend on a model that was not read yet. */
 export async function relocate(
   call: AuthenticatedCall,
   located: Located,
@@ -318,7 +321,7 @@ export async function relocate(
   const { upstream, path } = place;
   const operation = operationOf(call, upstream, path);
   const { isTrue } = modelRule(call, upstream, path, operation);
-  // One that was kept to be sent again was read, but nobody has searched it.
+  // A body that was kept for further attempts was read, but not searched.
   const wasSearched = request.bodyUsed && !body.isKept;
   const isKnown = located.isProven || (!isTrue && (located.model !== null || wasSearched));
   if (isKnown || !operation.limited) return { ...located, upstream, path, operation };
@@ -331,7 +334,7 @@ export async function relocate(
   return direct.kind === 'located' ? { ...direct, chosenBy: located.chosenBy } : direct;
 }
 
-/** Finds the upstream and the path of a call by a newer configuration. */
+/** The upstream and path of a call by a newer configuration. */
 function placeNow(
   call: AuthenticatedCall,
   { upstream: { id }, path, chosenBy }: Located,
@@ -339,12 +342,12 @@ function placeNow(
   if (chosenBy === null) {
     const upstream = call.table.upstreams.get(id);
     if (upstream !== undefined) return { kind: 'chosen', upstream, path };
-    const message = `The upstream ${id} has been removed.`;
+    const message = `Upstream \`${id}\` was removed from the configuration. Use another upstream.`;
     return rejected({ reason: 'upstream_unknown', message });
   }
   const at = atHome(call, chosenBy.home);
   const chosen = choosePath(at, unifiedShape(call.url.pathname), chosenBy.model);
-  // The body is without the prefix by now.
+  // The prefix was already removed from the body.
   if (chosen.kind === 'chosen' && chosen.prefix !== chosenBy.prefix) return changedMeanwhile();
   return chosen;
 }

@@ -37,18 +37,18 @@ import { LEFT, rejected, type CallerLeft, type Rejected } from './result.ts';
 /** Maximum size of a body that is read for its estimate. A larger one is estimated by its length alone. */
 export const READ_BYTES_MAX = 4_194_304;
 
-/** Bytes that a body of unknown length is taken for: 16,000 tokens, so that it does not slip past a limit. */
+/** Assumed size of a body of unknown length, so that it does not slip past a limit: 16,000 tokens. */
 const UNKNOWN_BYTES = 65_536;
 
 const TOKENS_PER_PRICE = 1_000_000;
 
-/** A call whose tokens or cost some group counts, with its body read as far as that needs. */
+/** A call whose tokens or cost a group counts. Its body is read as far as that needs. */
 interface MeasuredCall {
   readonly kind: 'measured';
   readonly metering: Metering;
 }
 
-/** Measures a call by what its caller says of it: it is not made through Headgate. */
+/** Measures a call by the numbers that its caller reports, for calls that are not sent through Headgate. */
 export function measureAsSaid(
   located: Located,
   said: { readonly inputTokens: number | null; readonly outputTokens: number | null },
@@ -63,7 +63,7 @@ export function measureAsSaid(
   });
 }
 
-/** Looks into the body of a call for what it will use. Rejected: what was left of the body may not go out. */
+/** Reads the expected usage from the body of a call. Rejects the call if the remaining body may not be sent. */
 export async function measure(
   { request, body }: AuthenticatedCall,
   located: Located,
@@ -90,14 +90,17 @@ export async function measure(
 /** The expected use of a call, as each of its groups counts it. */
 export type UseEstimator = Pick<Metering, 'estimateFor' | 'rejectUnpriced' | 'rejectTier'>;
 
-/** A member of a group, and where a call lies there. */
+/** A member of a group, with the call's route there. */
 interface MeteredMember {
   readonly id: string;
   readonly located: Located;
   readonly member: { readonly config: MemberConfig };
 }
 
-/** The prices of a call at its members: that of all of them, or the highest for whoever knows of none, and each. */
+/**
+ * The prices of a call at each member, and one price for all. If they differ, that one is the highest, for pools that
+ * do not know the member.
+ */
 function pricesOf(
   all: readonly (readonly [id: string, price: TokenPrices | null])[],
 ): Pick<CallEstimate, 'price' | 'pricesAt'> | null {
@@ -113,27 +116,26 @@ function pricesOf(
   return { price, pricesAt: Object.fromEntries(known.map((each) => [each.id, each.price])) };
 }
 
-/** For an answer in which no usage can be read, and some may have to be removed. */
+/** For answers without readable usage, from which usage may still have to be removed. */
 const NO_METER: Pick<UsageMeter, 'push'> = { push: () => {} };
 
-/** The expected use of a call. */
 type EstimatedUse = Omit<BodyEstimate, 'leastInputTokens'> &
   Pick<CallEstimate, 'isInputGuess' | 'leastInputTokens'>;
 
 /**
- * Upstreams of this isolate that compressed a stream in a coding that cannot be undone, although plain bytes were asked for.
- * Their streams are no longer asked for usage that the caller did not ask for.
+ * Upstreams of this isolate that compressed a stream in a coding that cannot be undone, although plain bytes were
+ * requested. Headgate no longer requests usage from their streams on the caller's behalf.
  */
 const unremovable = new Set<string>();
 
 /** Maximum characters of an upstream's header in a log line. */
 const LOGGED_CHARS_MAX = 100;
 
-/** The use of one call before, during and after it, as each of its groups counts it. */
+/** The usage of one call before, during and after it, as each of its groups counts it. */
 export class Metering {
-  /** Whether the usage is asked for on the caller's behalf, as far as the body lets it. */
+  /** Whether usage is requested on the caller's behalf, as far as the body permits. */
   readonly #asksUsage: boolean;
-  /** True: what went out asks for it. */
+  /** Whether the body that was sent requests usage on the caller's behalf. */
   #hasAsked = false;
   readonly #upstream: Upstream;
   readonly #shape: Located['operation']['shape'];
@@ -147,7 +149,7 @@ export class Metering {
   /** The tiers that the headers of the answer report. */
   #reported: ServiceTiers = {};
 
-  /** @param fallback price where none is known, before that of a group */
+  /** @param fallback price of a model without one, which precedes that of a group */
   constructor(located: Located, estimate: EstimatedUse, fallback: Price | null = null) {
     const { upstream, operation, model } = located;
     const asks = upstream.injectsUsage && estimate.isStream && !estimate.wantsUsage;
@@ -165,12 +167,12 @@ export class Metering {
     this.#tierPrices = { list, model: this.#model, own: this.#price?.tiers ?? {} };
   }
 
-  /** Measures the same call at a member of its group, which runs it at prices of its own. */
+  /** Measures the same call at a member of its group, which may have its own prices. */
   at({ located, member }: MeteredMember): Metering {
     return new Metering(located, this.#estimate, fallbackOf(member.config));
   }
 
-  /** Estimates a call before it is known at which member it runs, and so what it costs. */
+  /** Estimates a call whose member, and so its price, is not known yet. */
   beforeGrant(places: Iterable<MeteredMember>): UseEstimator {
     const there = [...places].map((place) => [place, this.at(place)] as const);
     const [, first] = there[0] ?? [];
@@ -193,9 +195,9 @@ export class Metering {
   }
 
   /**
-   * Makes what goes out in place of the body, where it asks for the usage on the caller's behalf; null: the body
-   * itself. The body stays as it came, or a second try could not tell that it was not the caller; and the copy is made
-   * when it goes out, for a call may wait for long.
+   * Makes the body to send if usage is requested on the caller's behalf. Returns null to send the original. The
+   * original stays unchanged, so that a second attempt can still see that the caller did not request usage. The copy is
+   * made when it is sent, because a call may be queued for long.
    */
   readonly asking = (bytes: Uint8Array): Uint8Array | null => {
     const asking = this.#asksUsage ? injectUsage(bytes) : null;
@@ -203,7 +205,6 @@ export class Metering {
     return asking;
   };
 
-  /** Estimates what a group reserves for the call. */
   estimateFor({ config }: Placement): CallEstimate {
     const price = this.#priceFor(config);
     const factor = this.#factorFor({});
@@ -224,7 +225,7 @@ export class Metering {
     };
   }
 
-  /** The error reply to a call of a group with a budget, if the price of its model is not known; null: it is known. */
+  /** The error reply to a call of a group with a budget if the price of its model is unknown. null if it is known. */
   rejectUnpriced(placement: Placement): ErrorReply | null {
     return this.#rejectPrice(placement) ?? this.rejectTier(placement);
   }
@@ -234,36 +235,36 @@ export class Metering {
     if (this.#priceFor(config) !== null) return null;
     const model =
       this.#model === null
-        ? 'The call names no model'
-        : `The price of the model ${this.#model} at ${this.#upstream.id} is not known`;
-    const message = `${model}, and the group ${group} has a budget. Set prices at the upstream, or limits.budget_usd.fallback_price at the group.`;
+        ? 'This call names no model'
+        : `The price of model \`${this.#model}\` at upstream \`${this.#upstream.id}\` is unknown`;
+    const message = `${model}, and group \`${group}\` has a budget. Set \`prices\` for the upstream, or \`limits.budget_usd.fallback_price\` for the group.`;
     return { reason: 'price_unknown', message };
   }
 
   /**
-   * The error reply to a call of a group with a budget, if the price of its tier is not known; null: it is known.
-   * `member`: limits of the member that it may run at.
+   * The error reply to a call of a group with a budget if the price of its tier is unknown. null if it is known.
+   * `member` is the limits of the member at which it may run.
    */
   rejectTier({ config, group }: Placement, member?: MemberConfig['limits']): ErrorReply | null {
     if (config === null || config.dry_run) return null;
     if (!hasBudget(config.limits) && (member === undefined || !hasBudget(member))) return null;
     const { asked, names, odd } = this.#estimate.tiers;
-    const budget = `the group ${group} has a budget`;
+    const budget = `group \`${group}\` has a budget`;
     if (odd !== null) {
       const { field, why } = odd;
-      const message = `The field ${field} could not be read: it ${why}. It changes the price of the call, and ${budget}. Send it once, as a string, under its documented name.`;
+      const message = `Field \`${field}\` could not be read: it ${why}. It changes the price of the call, and ${budget}. Send it once, as a string, under its documented name.`;
       return { reason: 'price_unknown', message };
     }
     const field = unknownTier(this.#tierPrices, asked);
     if (field === null) return null;
     const tier = JSON.stringify(asked[field]);
-    const message = `The call asks for the tier ${tier} in ${names[field]}, whose price at ${this.#upstream.id} is not known, and ${budget}. Remove ${names[field]}, or ask the operator to set the tier in prices.MODEL.tiers of the upstream.`;
+    const message = `This call requests tier ${tier} in \`${names[field]}\`. Its price at upstream \`${this.#upstream.id}\` is unknown, and ${budget}. Remove \`${names[field]}\`, or ask the operator to set the tier in \`prices.MODEL.tiers\` of the upstream.`;
     return { reason: 'price_unknown', message };
   }
 
   /**
-   * Decodes an answer from which the usage is removed that the caller did not ask for. Such calls ask for plain bytes, but a
-   * proxy on the way may compress them in spite of that.
+   * Decodes an answer that contains usage to remove. Such calls request plain bytes, but an intermediate proxy may
+   * still compress them.
    */
   withoutPacking(answer: Response): Response {
     if (!this.#removesFrom(answer)) return answer;
@@ -282,16 +283,16 @@ export class Metering {
     const headers = new Headers(answer.headers);
     headers.delete('content-encoding');
     headers.delete('content-length');
-    // The pipes behind it read bytes into a buffer of their own, which only native streams allow.
+    // The pipes behind it read into a buffer of their own, which only native streams allow.
     const { readable, writable } = new IdentityTransformStream();
-    // If it fails, so does its reader.
+    // If it fails, its reader fails too.
     unpacked(body, packings)
       .pipeTo(writable)
       .catch(() => undefined);
     return new Response(readable, { status, statusText, headers });
   }
 
-  /** Whether the answer may hold usage that the caller did not ask for. JSON of a known length is no stream, whatever was asked. */
+  /** Whether the answer may contain usage that the caller did not request. JSON of a known length is not a stream. */
   #removesFrom(answer: Response): boolean {
     if (!this.#hasAsked || !answer.ok) return false;
     const { headers } = answer;
@@ -299,7 +300,7 @@ export class Metering {
     return !(isJson && headers.has('content-length'));
   }
 
-  /** Reads the usage of an answer on its way through; null: nothing can be read in it. */
+  /** Reads the usage of an answer in transit. null if none can be read. */
   meterFor({ headers }: Response): UsageMeter | null {
     this.#reported = tiersInAnswer(headers);
     return createUsageMeter(
@@ -309,7 +310,7 @@ export class Metering {
     );
   }
 
-  /** Leads an answer through the meter; null: it need not be looked into. */
+  /** Passes an answer through the meter. null if it need not be read. */
   pipeFor(meter: UsageMeter | null, answer: Response): PipeMetering | null {
     const isReadable = isPlain(answer.headers.get('content-encoding'));
     const filter = this.#removesFrom(answer) && isReadable ? createUsageDrop() : null;
@@ -317,7 +318,7 @@ export class Metering {
     return { meter: meter ?? NO_METER, filter };
   }
 
-  /** Settles what the call has used by now. Undefined: it cannot be told, so what was reserved counts. */
+  /** Settles what the call has used. Undefined if that is unknown, so that the reservation counts. */
   settlement(meter: Pick<UsageMeter, 'end' | 'isLost'> | null): Settle | undefined {
     if (meter === null) return undefined;
     const { usage, outputTokensSeen, tiers } = meter.end();
@@ -331,7 +332,7 @@ export class Metering {
       outputTokens: outputTokensSeen,
     };
     const counted = countedTokens(this.#profile, billed);
-    // Where the provider gives nothing back, what it set aside at the start counts.
+    // A provider without refunds counts what it reserved at the start.
     const keptTokens = this.#profile.refundsUnused ? 0 : (this.#maxOutputTokens ?? 0);
     const { inputTokens } = counted;
     const outputTokens = Math.max(counted.outputTokens, keptTokens);
@@ -358,7 +359,7 @@ export class Metering {
     return { requests, inputTokens: 0, outputTokens: 0, usd: 0, seen: null };
   };
 
-  /** The multiple of the price that the call costs, by the tiers that its answer reports, or else by the requested ones. */
+  /** The factor on the price, by the tiers that the answer reports, or otherwise by the requested ones. */
   #factorFor(reported: ServiceTiers): number {
     const { asked, odd, isUnread } = this.#estimate.tiers;
     return tierFactor(this.#tierPrices, { ...asked, ...reported }, isUnread || odd !== null);

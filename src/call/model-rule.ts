@@ -7,20 +7,19 @@ import type { RoutingTable } from '../config/snapshots.ts';
 import type { AuthenticatedCall } from './call.ts';
 import { methodOf } from './socket/upgrade.ts';
 
-/** The way in which the model of a call is found out. */
+/** How the model of a call is determined. */
 export interface ModelRule {
-  /** Whether something of the call goes by it. */
+  /** Whether anything about the call depends on the model. */
   readonly isWanted: boolean;
   /**
-   * Whether what counts is the model that the upstream will read, and a header only stands for one that the call
-   * does not show. Elsewhere the header is believed: who pays for the call themselves only misplace their own.
+   * Whether the model that the upstream will read counts, and a header only names one that the call does not show.
+   * Otherwise the header is trusted, because callers that pay themselves only misplace their own calls.
    */
   readonly isTrue: boolean;
 }
 
 const UNLIMITED: ModelRule = { isWanted: false, isTrue: false };
 
-/** Tells the rule for a call to an upstream. */
 export function modelRule(
   known: AuthenticatedCall,
   upstream: Upstream,
@@ -40,7 +39,7 @@ export function modelRule(
   };
 }
 
-/** Tells whether the rule may be so at some upstream, for a call whose upstream is found by its model. */
+/** Whether the model may have to be verified at some upstream, for a call whose model selects the upstream. */
 export function maybeTrue({ table: { routes }, caller }: AuthenticatedCall): boolean {
   const mayUseSecrets = caller.gatewayKeyId !== null && caller.credentials.providerKey === null;
   return mayUseSecrets || holdsKey(caller) || routes.countsSome;
@@ -58,7 +57,7 @@ interface ModelRequest {
   readonly operation: Operation;
 }
 
-/** Says what must hold of the body of a call whose model must be true, where the header may have `said` one. */
+/** What must hold for the body of a call whose model must be verified. `said` is the model in its header. */
 export function proofOf(
   rule: ModelRule,
   { said, upstream, path, operation }: ModelRequest,
@@ -77,20 +76,23 @@ export function proofOf(
   };
 }
 
-/** The error reply to a call whose header names another model than it shows; null: they agree, or there is none. */
+/**
+ * The error reply to a call whose header names another model than the call shows. null if they agree, or the header
+ * names none.
+ */
 export function disagreement(
   { said, shown, where }: { said: string | null; shown: string; where: 'body' | 'path' },
   upstream: Upstream,
   { routes }: RoutingTable,
 ): ErrorReply | null {
   if (said === null || routes.isSameModel(upstream, said, shown)) return null;
-  const message = `headgate-model: names ${quote(said)}, but the ${where} of the call names ${quote(shown)}, which is what the upstream will read. Leave the header out.`;
+  const message = `headgate-model: names ${quote(said)}, but the ${where} of the call names ${quote(shown)}, which the upstream will use. Remove the header.`;
   return { reason: 'header_invalid', message };
 }
 
 /**
- * The error reply to a call whose query may name another model than the one that counts: some servers (LiteLLM) prefer it to
- * the body's. Null: it names none, or the same. `counted` null: the call names none elsewhere.
+ * The error reply to a call whose query may name another model than the one that counts, because some servers (LiteLLM)
+ * prefer the query to the body. null if it names none, or the same. `counted` is null if the call names none elsewhere.
  */
 export function againstQuery(
   rule: ModelRule,
@@ -106,16 +108,19 @@ export function againstQuery(
     (named) => counted === null || !table.routes.isSameModel(upstream, named, counted),
   );
   if (other !== undefined) {
-    const message = `The query names the model ${quote(other)}, which some servers serve instead of the one that counts. Remove it from the query, or name the same model in the body or the path. Where neither can name one, name it in headgate-model.`;
+    const message = `The query names model ${quote(other)}, which some servers use instead of the model that Headgate counts. Remove it from the query, or name the same model in the body or the path. If neither can name one, name it in the \`headgate-model\` header.`;
     return { reason: 'model_ambiguous', message };
   }
   const reference = referenceInQuery(query);
   if (reference === null || proofOf(rule, asked, call).allowsReferences()) return null;
-  const message = `The query may name the model of this call by reference, in ${quote(reference)}, and a group or the key of this call depends on the model, which Headgate cannot look up. Remove it from the query, or ask the operator to set match.references: allow in the group.`;
+  const message = `The query may name the model of this call by reference, in ${quote(reference)}. A group or the key of this call depends on the model, which Headgate cannot look up. Remove the reference from the query, or ask the operator to set \`match.references: allow\` in the group.`;
   return { reason: 'body_unreadable', message };
 }
 
-/** The error reply to a path in which servers may read several models, because only one is counted; null: at most one. */
+/**
+ * The error reply to a path in which servers may read several models, because only one is counted. null if there is at
+ * most one.
+ */
 export function severalInPath(
   known: Pick<AuthenticatedCall, 'method'>,
   operation: Operation,
@@ -128,17 +133,19 @@ export function severalInPath(
   const names = models.map((each) =>
     each.from === 'path' ? quote(each.value) : 'one in the body',
   );
-  const message = `Servers may read this path in several ways, as calls of several models: ${names.slice(0, 4).join(', ')}. Write it without escapes, parameters and dots.`;
+  const message = `Servers may read this path as calls of different models: ${names.slice(0, 4).join(', ')}. Write it without escapes, parameters or dots.`;
   return { reason: 'model_ambiguous', message };
 }
 
-/** The error reply to a call whose path names a stored object with a model, where groups or keys depend on the model. */
+/**
+ * The error reply to a call whose path names a stored object with a model, where groups or keys depend on the model.
+ */
 export function referredPath(reference: string): ErrorReply {
-  const message = `The path names the model of this call by reference, in ${quote(reference)}, and a group or the key of this call depends on the model, which Headgate cannot look up. Add model to the body, or ask the operator to set match.references: allow in the group.`;
+  const message = `The path names the model of this call by reference, in ${quote(reference)}. A group or the key of this call depends on the model, which Headgate cannot look up. Add \`model\` to the body, or ask the operator to set \`match.references: allow\` in the group.`;
   return { reason: 'body_unreadable', message };
 }
 
-/** Shortens what a caller sent, so that it can be sent back. */
+/** Quotes a caller's text in an error, shortened. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

@@ -2,20 +2,20 @@ import type { FrameShape } from './errors/error-frame.ts';
 
 const FIELD = 'data:';
 
-/** A whole event without content, for a stream that does not begin with the line that was begun for it. */
+/** An empty event, for a stream that does not begin with the line that was already started. */
 const EMPTY_EVENT = '{}\n\n';
 
 const encoder = new TextEncoder();
 
 /**
- * The part of a stream before its first event. Most clients pass over comments. Gemini's break at them,
- * some at any line before the first event, and chats lose an answer in which an event is empty. So there the
- * line of the first event is begun, and spaces keep it waiting: none are part of the JSON that follows.
+ * The part of a stream before its first event. Most clients skip comments. Gemini's break at them, some at any line
+ * before the first event, and chats lose an answer with an empty event. For Gemini the line of the first event is
+ * therefore started early and extended with spaces, which the JSON parser ignores.
  */
 export class Opening {
   readonly #beginsLine: boolean;
   #isBegun = false;
-  /** The bytes of the answer so far, while there are too few to tell how it begins. */
+  /** The first bytes of the answer, while they are too few to determine how it begins. */
   #head: Uint8Array | null;
 
   constructor(shape: FrameShape) {

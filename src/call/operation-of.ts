@@ -7,12 +7,12 @@ import { classifyUpgrade } from '../upstream/operation/upgrades.ts';
 import type { AuthenticatedCall } from './call.ts';
 import { isUpgrade } from './socket/upgrade.ts';
 
-/** A path that groups name in all its readings. */
+/** A group names the path in all its readings. */
 const NAMED = 'in all readings';
 
 /**
- * Tells what a call is at an upstream. One that takes no slot by the table of operations does so where a group names its
- * path, and elsewhere if it did where it was sent first (`first`).
+ * The operation of a call at an upstream. A call that takes no slot by the table of operations takes one where a group
+ * names its path. A call that took a slot where it was sent first (`first`) also takes one elsewhere.
  */
 export function operationOf(
   call: AuthenticatedCall,
@@ -22,7 +22,7 @@ export function operationOf(
 ): Operation {
   const { query, caller, table } = call;
   const { keyIds } = caller;
-  // A WebSocket is something else than a GET of the same path.
+  // A WebSocket upgrade is a different operation than a GET of the same path.
   if (isUpgrade(call)) {
     const session = classifyUpgrade(path, query, upstream);
     const at = { upstream, operation: session.name, method: 'GET', path, keyIds };
@@ -31,7 +31,7 @@ export function operationOf(
   }
   return strictest(call, (method) => {
     const operation = classify(method, path, query, upstream.dialect);
-    // The cancellation of a run must not wait behind the run.
+    // The cancellation of a run must not queue behind the run.
     if (operation.limited || cancelsRun(path)) return operation;
     const at = { upstream, operation: operation.name, method, path, keyIds };
     const named = table.routes.namedPath(at);
@@ -40,7 +40,7 @@ export function operationOf(
   });
 }
 
-/** Finds the operation of a call by its path alone, before its upstream is known. */
+/** The operation of a call by its path alone, before its upstream is known. */
 export function operationAt(
   call: Pick<AuthenticatedCall, 'request' | 'method' | 'query'>,
   path: string,
@@ -49,7 +49,7 @@ export function operationAt(
   return strictest(call, (method) => classify(method, path, call.query, dialect));
 }
 
-/** Finds the operation of a call by its method and, if that takes no slot, by the methods that may override it. */
+/** The operation of a call by its method. If that takes no slot, the methods that may override it are checked too. */
 function strictest(
   { request, method, query }: Pick<AuthenticatedCall, 'request' | 'method' | 'query'>,
   by: (method: string) => Operation,

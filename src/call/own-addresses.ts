@@ -6,7 +6,10 @@ import type { Candidate } from './plan.ts';
 import { rejected, type Rejected } from './result.ts';
 import type { CallTarget } from './target.ts';
 
-/** How long a host is not logged again, and maximum hosts logged in that time: each answer may name another host. */
+/**
+ * Minimum interval between log lines for a host, and maximum hosts logged in that time, because each answer may name
+ * another host.
+ */
 const SILENT_MS = 60_000;
 const HOSTS_MAX = 100;
 
@@ -20,7 +23,7 @@ interface ReceivedAnswer {
 }
 
 /**
- * Rewrites the addresses of an answer to ours if they point to the upstream that answered. Rejected: the answer is a redirect to
+ * Rewrites the addresses of an answer to our own if they point to the upstream that answered. Rejects a redirect to
  * another host, which callers would follow with their keys.
  */
 export function withOwnAddresses(
@@ -40,7 +43,7 @@ export function withOwnAddresses(
     baseUrl,
     ownUrl: `${calledOrigin(call)}/${id}`,
     injected: key.injected,
-    // The caller's own key is meant for this upstream, wherever that stores its answers.
+    // The caller's own key belongs to this upstream, wherever that stores its answers.
     passesElsewhere: redirects === 'pass' || (gatewayKey === null && !redirect),
   });
   if (elsewhere !== null) logElsewhere(id, status, elsewhere);
@@ -78,7 +81,7 @@ function logElsewhere(upstream: string, status: number, host: string): void {
 }
 
 function redirectsElsewhere(id: string, status: number): Rejected {
-  const message = `The upstream ${id} answered ${status}, a redirect outside of its base URL. It was not passed on, because clients would follow it with their keys. Ask the operator to set base_url to the new host, which is logged, or to set redirects: pass.`;
+  const message = `Upstream \`${id}\` answered ${status}, a redirect outside its base URL. It was not forwarded, because clients would follow it with their keys. Ask the operator to set \`base_url\` to the new host, which is logged, or to set \`redirects: pass\`.`;
   // The next call would be redirected too.
   return rejected({ reason: 'upstream_redirects', message, isPermanent: true });
 }

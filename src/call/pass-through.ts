@@ -11,7 +11,7 @@ import { lookForMade } from './runs/look-for-made.ts';
 import { saidOfDropped, type CallTarget } from './target.ts';
 import { unreachable } from './unreachable.ts';
 
-/** Passes on a call that takes no slot: the runtime carries its body by itself. */
+/** Forwards a call that takes no slot. The runtime streams its body. */
 export async function passThrough(
   candidate: Candidate,
   target: CallTarget,
@@ -20,7 +20,7 @@ export async function passThrough(
   const { url, headers, fetcher } = target;
   const { request, method, ctx, body } = call;
   ctx.waitUntil(body.sent);
-  // The incoming signal does not reach subrequests by itself, so it is bridged.
+  // The runtime does not forward the incoming signal to subrequests.
   const left = new AbortController();
   request.signal.addEventListener('abort', () => left.abort(), { once: true });
   body.onFault(() => left.abort());
@@ -36,12 +36,12 @@ export async function passThrough(
       redirect: 'manual',
       encodeResponseBody: 'manual',
     };
-    const isAsking = mayEndRun(call, located);
-    if (isAsking) headers.set('accept-encoding', 'identity');
+    const endsRun = mayEndRun(call, located);
+    if (endsRun) headers.set('accept-encoding', 'identity');
     const sent = await fetchAnswer(fetcher, url, outgoing, goesBare ? () => null : null);
-    const asked = isAsking ? await endRunOf(call, located, sent) : sent;
+    const ended = endsRun ? await endRunOf(call, located, sent) : sent;
     const note = noterOf(call, located);
-    const noted = note === null ? asked : await lookForMade(call, asked, note);
+    const noted = note === null ? ended : await lookForMade(call, ended, note);
     const received = withOwnAddresses(noted, candidate, target);
     if (received.kind === 'rejected') return received;
     const { answer } = received;
@@ -57,8 +57,8 @@ export async function passThrough(
 }
 
 /**
- * The body of an answer. The call's own, where it is looked through, goes out while that comes, for upstreams that
- * answer early.
+ * The body of an answer. If the call's own body is checked in transit, it is still sent while the answer arrives,
+ * because some upstreams answer early.
  */
 function whileSent(
   answer: ReadableStream | null,

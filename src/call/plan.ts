@@ -23,7 +23,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { rejected, type Rejected } from './result.ts';
 import { methodOf } from './socket/upgrade.ts';
 
-/** A call at one upstream that may serve it, with everything that it goes by there. */
+/** A call at one upstream that may serve it, with its key, groups and rules there. */
 export interface Candidate {
   readonly kind: 'planned';
   readonly call: AuthenticatedCall;
@@ -31,21 +31,24 @@ export interface Candidate {
   readonly key: UpstreamKey;
   /** The call as groups see it. */
   readonly routed: RoutedCall;
-  /** The pools that it needs a slot of, narrow first. */
+  /** The pools in which it needs a slot, narrowest first. */
   readonly placements: readonly Placement[];
   readonly rules: CallRules;
-  /** The place that the call asked for, if this is another; null: it is this one. */
+  /** The upstream that the call requested, if this is another. null if it is this one. */
   readonly spilledFrom: Located | null;
-  /** The members of a group that it goes by; null: it goes as it was called. */
+  /** The members among which its group routes it. null if it goes to the upstream that it names. */
   readonly members: MemberPlan | null;
-  /** The member that it was granted at, which `located` and `key` are of then; null: none yet, or it goes by none. */
+  /**
+   * The member where it was granted, to which `located` and `key` then belong. null if there is none yet, or it has no
+   * members.
+   */
   readonly member: MemberRoute | null;
 }
 
 /** The key of a call whose member is not known yet. */
 const NO_KEY: UpstreamKey = { injected: null, fingerprint: null };
 
-/** Plans a call at an upstream: with which key, in which groups, by which of their rules. */
+/** Plans a call at an upstream: its key, its groups and their rules. */
 export async function planAt(
   call: AuthenticatedCall,
   located: Located,
@@ -59,7 +62,7 @@ export async function planAt(
   const found = await (operation.limited || isSpilled
     ? keyFor(upstream, caller, table, env, isSpilled)
     : keyWithoutSlot(upstream, model, call));
-  // A member may have the key that its upstream has not.
+  // A member may have a key although its upstream has none.
   const byMembers = operation.limited && goesByMembers(caller, upstream, isSpilled);
   const mayLackKey = table.routes.hasMembers && byMembers;
   if (found.kind === 'rejected' && !mayLackKey) return found;
@@ -86,7 +89,7 @@ export async function planAt(
   return { kind: 'planned', ...planned, member: null };
 }
 
-/** Plans the members by which a call goes. Null: none of its groups names any. */
+/** Plans the members of a call. null if none of its groups has members. */
 function membersFor(
   call: AuthenticatedCall,
   located: Located,
@@ -96,14 +99,14 @@ function membersFor(
   const [first, ...others] = groupsWithMembers(placed);
   if (first === undefined) return null;
   if (others.length === 0) return planMembers(call, located, first, spilledFrom);
-  const names = [first, ...others].map(({ name }) => name).join(', ');
-  const message = `The call belongs to several groups that name members (${names}), and it can run at those of one.`;
+  const names = [first, ...others].map(({ name }) => `\`${name}\``).join(', ');
+  const message = `This call matches several groups with members (${names}), but it can run at the members of only one. Ask the operator to narrow the \`match\` of these groups.`;
   return rejected({ reason: 'too_many_groups', message });
 }
 
 /**
- * Gives a call that goes with its caller's own key the pools of that key, or of the account that it is known to be of, in
- * groups whose other calls go by members.
+ * Moves a call with its caller's own key into the pools of that key or of its known account, in groups whose other
+ * calls are routed to members.
  */
 export function withOwnPartitions(
   { table: { routes } }: Pick<AuthenticatedCall, 'table'>,
@@ -113,20 +116,20 @@ export function withOwnPartitions(
   if (!routes.hasMembers) return placed;
   const split = new Set(groupsWithMembers(placed));
   if (split.size === 0) return placed;
-  const whose = account?.kind === 'known' ? account.name : keyFingerprint;
+  const owner = account?.kind === 'known' ? account.name : keyFingerprint;
   return placed.map((one) => {
     if (one.config === null || !split.has(one.config)) return one;
-    return { ...one, partition: ownPartition(one.partition, whose) };
+    return { ...one, partition: ownPartition(one.partition, owner) };
   });
 }
 
-/** A call at the member that it was granted at. */
+/** A call at the member where it was granted. */
 export function atMember(candidate: Candidate, member: MemberRoute): Candidate {
   const { located, injected } = member;
   return { ...candidate, located, key: { injected, fingerprint: null }, member };
 }
 
-/** A call of the caller as groups see it, whether it is made or not. */
+/** A call as groups see it, even if it will not be sent. */
 export function routedCall(
   { request, method, caller }: AuthenticatedCall,
   at: Pick<RoutedCall, 'upstream' | 'path' | 'operation' | 'model'>,
@@ -146,8 +149,8 @@ export function routedCall(
 }
 
 /**
- * Fingerprints the fields that may hold a caller's key in an unknown place. null if there are none. Refusals of
- * such a call hold only calls with the same values, because the upstream may see another account.
+ * Fingerprints the fields that may hold a caller's key in an unknown place. null if there are none. Refusals of such a
+ * call hold only calls with the same values, because the upstream may see another account.
  */
 export function hiddenKeyOf(
   { request, query, table }: AuthenticatedCall,
@@ -159,7 +162,7 @@ export function hiddenKeyOf(
   return hidden === null ? null : fingerprint(table.snapshot.fingerprintKey, hidden);
 }
 
-/** The pools of a call, by the configuration that it goes by, with partitions named by their values. */
+/** The pools of a call in its version of the configuration. Their partitions are named by plain values. */
 export function placementsOf(
   { table }: AuthenticatedCall,
   routed: RoutedCall,
@@ -167,12 +170,12 @@ export function placementsOf(
   return table.routes.place(routed);
 }
 
-/** The pool of a call in the automatic group; null: it is in none. */
+/** The pool of a call in the automatic group. null if it is in none. */
 export function autoPlacementOf(call: AuthenticatedCall, routed: RoutedCall): Placement | null {
   return placementsOf(call, routed).find(({ config }) => config === null) ?? null;
 }
 
-/** The error reply to a call that may not use a candidate with its access there; null: it may. */
+/** The error reply to a call whose key may not use a candidate. null if it may. */
 export function forbiddenAt(candidate: Candidate): ErrorReply | null {
   const { call, located, key, placements, members } = candidate;
   const { caller, table } = call;

@@ -1,14 +1,15 @@
 import type { AnswerHeaders } from '../contract/answer-headers.ts';
 import type { RateRoom } from '../core/parts/rate-room.ts';
 
-/** The limits that count requests; the others count tokens. */
+/** The limits of requests. The others count tokens. */
 const OF_REQUESTS: ReadonlySet<RateRoom['name']> = new Set(['rpm', 'rpd']);
 
 const FAMILY = 'x-ratelimit-';
 
 /**
- * Writes the room in limits as OpenAI does, which its clients read: one limit of requests, one of tokens, of several the one
- * that is nearest its end. Nothing where the upstream has said anything of the kind: half of each would fit nobody.
+ * Writes the rate limits in the headers of OpenAI, which its clients read: one limit of requests and one of tokens,
+ * each the one with the smallest share left. Writes nothing if the upstream has sent such headers, because a mix of
+ * both would be wrong.
  */
 export function rateHeaders(rooms: readonly RateRoom[], theirs: Headers): AnswerHeaders {
   if ([...theirs.keys()].some((name) => name.startsWith(FAMILY))) return {};

@@ -10,9 +10,9 @@ import { PlainAbort, type AbortSource } from '../runtime/plain-abort.ts';
 const SMALL_BYTES = 32 * 1024;
 
 /**
- * Reads a body that is still coming before its call acquires a slot, which a slow caller would otherwise hold: a small body, and
- * every body in which tokens are counted. It must arrive as fast as with a slot. Null: the call continues, whether its body was
- * read or not.
+ * Reads a body that is still arriving before its call acquires a slot, which a slow caller would otherwise hold. It
+ * reads small bodies, and every body whose tokens are counted. The body must arrive as fast as with a slot. Returns
+ * null if the call continues, whether its body was read or not.
  */
 export async function readAhead(
   { call, rules }: Candidate,
@@ -24,7 +24,7 @@ export async function readAhead(
   if (bytes > bytesMax) return null;
   const kept =
     bytes <= SMALL_BYTES
-      ? // A small one is read natively, which costs least, and as a whole.
+      ? // A small body is read natively as a whole, which costs least.
         await body.keep(bytes, signal, {
           limit: (stop) => after(hold.stalledMs ?? hold.maxHoldMs, stop),
         })
@@ -38,7 +38,7 @@ interface ReadAheadLimits extends Omit<UploadPaceOptions, 'onOver'> {
   readonly signal: AbortSource;
 }
 
-/** Keeps a larger body, whose length says little about how long it may take. */
+/** Keeps a larger body at the pace that its group requires. */
 function keepPaced(
   body: CallBody,
   bytes: number,

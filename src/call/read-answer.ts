@@ -33,19 +33,19 @@ import {
 import { readLimitHints, SentLimitHeaders } from '../upstream/refusal/limit-headers.ts';
 import type { RefusalRules } from '../upstream/refusal/refusal-table.ts';
 
-/** An upstream's answer with what it says of the call. */
+/** An upstream's answer, and what it means for the call. */
 export interface AnswerRead {
-  /** Null: the call was served, or it is the caller's own mistake. */
+  /** null if the call was served, or the error is the caller's mistake. */
   readonly refusal: UpstreamRefusal | null;
-  /** To be passed on in place of the one that was read. Null: there was none. */
+  /** The answer to forward instead of the one that was read. null if there was none. */
   readonly answer: Response | null;
   /** An error inside a 200 that is a mistake of the caller, not a refusal. Absent if there is none. */
   readonly isMistake?: true;
-  /** Nothing but a prelude came in time, so an error may still come. Absent: content came, or the whole. */
+  /** Only a prelude came in time, so an error may still follow. Absent if content or the whole answer came. */
   readonly isOpen?: true;
 }
 
-/** A connection that broke before there were headers. */
+/** The connection failed before the headers of the answer. */
 const BROKEN: UpstreamRefusal = {
   signal: { kind: 'error', retryAfterMs: null, slotsMax: null, hints: [] },
   scope: 'upstream',
@@ -53,9 +53,7 @@ const BROKEN: UpstreamRefusal = {
   isOfApi: false,
 };
 
-/**
- * Reads an answer: whether it is a refusal and of what kind, from its headers and the beginning of its body.
- */
+/** Reads from the headers and the beginning of the body whether an answer is a refusal, and of what kind. */
 export async function readAnswer(
   answer: Response | null,
   source: AnswerSource,
@@ -195,7 +193,7 @@ export function hasUnknownHeaders(upstream: Upstream): boolean {
   return recordOf(upstream).sent !== null;
 }
 
-/** Takes from hints what they warn of; null: nothing. */
+/** The warning that hints contain about limits that are almost empty. null if there is none. */
 export function nearlyEmpty(
   hints: readonly LimitHint[],
   upstream: Upstream,
@@ -257,9 +255,7 @@ function waitsAt({ upstream, limits }: AnswerSource): LimitWaits {
   return { profile: UNKNOWN, waitOf };
 }
 
-/**
- * Minimum time to a reset that is waited for: a nearer one is over before the next call arrives.
- */
+/** Minimum time to a reset that calls wait for. A nearer one passes before the next call arrives. */
 const RESET_MIN_MS = 500;
 
 interface AnswerRules {
@@ -269,7 +265,7 @@ interface AnswerRules {
   readonly sent: SentLimitHeaders | null;
 }
 
-/** Upstreams never change, so what is known of each is looked up once. */
+/** Upstreams never change, so the record of each is looked up once. */
 const known = new WeakMap<Upstream, AnswerRules>();
 
 function recordOf(upstream: Upstream): AnswerRules {
@@ -291,7 +287,7 @@ function rulesOf(upstream: Upstream): RefusalRules {
   return { ...rules, quirks: { ...rules.quirks, waitHeaders } };
 }
 
-/** By the operator, else by what is known of the provider. */
+/** The operator's setting, otherwise the provider's profile. */
 function profileOf(upstream: Upstream): HeaderProfile | null {
   const { limitHeaders } = upstream;
   if (limitHeaders === 'ignore') return null;

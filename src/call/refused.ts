@@ -21,7 +21,7 @@ import {
 import type { Sending } from './sending.ts';
 import { canBeSentAgain, whereNext } from './where-next.ts';
 
-/** Places a refused call again, in the pool of its account. Its slot goes back as unused. */
+/** Plans a refused call again, in the pool of its account. Its slot is released as unused. */
 async function restarted(
   { candidate: { call }, admission }: Sending,
   held: HeldCall,
@@ -34,7 +34,10 @@ async function restarted(
   return { kind: 'moved', configVersion: call.table.snapshot.version };
 }
 
-/** Reports a refusal to the call's groups. The call is retried where it can be, or its caller gets the upstream's answer. */
+/**
+ * Reports a refusal to the call's groups. The call is retried if possible. Otherwise its caller receives the upstream's
+ * answer.
+ */
 export async function refused(
   sending: Sending,
   held: HeldCall,
@@ -48,8 +51,8 @@ export async function refused(
   const { tries: attempts } = turn;
   const { kind } = refusal.signal;
   if (kind === 'concurrency' && refusal.isOfApi && answer !== null && body.isKept) {
-    // The account has too many concurrent calls, so the call waits in the account's pool and not in its key's. A refusal by a
-    // proxy in front of the API proves nothing, because it has the same words for calls without a key.
+    // The account has too many concurrent calls, so the call waits in the account's pool and not in its key's. A
+    // refusal by a proxy in front of the API proves nothing, because it has the same words for calls without a key.
     const isFound = await learnAccount(candidate, answer);
     if (isFound && candidate.routed.account?.kind === 'unproved') return restarted(sending, held);
   }
@@ -63,7 +66,7 @@ export async function refused(
   }
   admission.report(refusal.signal, refusal.scope, isRepeat);
   const notServed = metering?.notServed;
-  // What is refused for its own sake says nothing of the slot.
+  // A final refusal is about the call and gives no information about the slot.
   const outcomeOf = (outcome: LeaseOutcome): LeaseOutcome =>
     refusal.isFinal ? 'refused' : outcome;
   const where = whereNext(candidate, turn, kind);
@@ -71,16 +74,16 @@ export async function refused(
     if (where !== null) body.unspare();
     if (where !== null && member !== null) await keepAnswer(sending, refusal, answer, waitMs);
     held.giveUp();
-    // What the upstream said must be known to its group before the call asks again.
+    // The group must receive the refusal before the call asks it again.
     const released = admission.release(outcomeOf('failed'), notServed);
-    // A caller that leaves now does not spare the slot its hold.
+    // A caller that leaves now must not shorten how long the slot is held.
     call.ctx.waitUntil(released);
     if (where === null) return noAnswer(candidate, held);
     await released;
     return { kind: 'again', where };
   }
   const response = await relay(sending, held, answer, null, (outcome) =>
-    // The status of a refusal inside a 200 says nothing of it.
+    // The status of a refusal inside a 200 does not describe it.
     admission.release(outcomeOf(answer.ok ? 'failed' : outcome), notServed),
   );
   if (response === null) return noAnswer(candidate, held);
@@ -88,7 +91,7 @@ export async function refused(
   return refusalAnswer(sending, refusal, response, waitMs);
 }
 
-/** Keeps the answer of a member that refused the call, which the caller gets if no other member has room. */
+/** Keeps the answer of a member that refused the call. The caller gets it if no other member has room. */
 async function keepAnswer(
   sending: Sending,
   refusal: UpstreamRefusal,
@@ -103,7 +106,6 @@ async function keepAnswer(
   tries.lastRefusal = { kind, answer: refusalAnswer(sending, refusal, kept, waitMs) };
 }
 
-/** The upstream's refusal as the answer to its caller. */
 function refusalAnswer(
   sending: Sending,
   { signal: { kind }, isFinal }: UpstreamRefusal,
@@ -111,15 +113,18 @@ function refusalAnswer(
   waitMs: number,
 ): Answered {
   const { candidate, turn } = sending;
-  const said = signature(sending, waitMs, response.headers);
-  // Another member may serve the next one.
+  const signed = signature(sending, waitMs, response.headers);
+  // Another member may serve the next attempt.
   const isHopeless = isFinal && turn.tries.refusedMembers.waitable === null;
-  const all = isHopeless ? { ...said, 'x-should-retry': 'false' } : said;
-  const maySayOfKey = kind !== 'egress' && kind !== 'unauthorized';
-  return answered(response, all, maySayOfKey && isAboutKey(candidate));
+  const all = isHopeless ? { ...signed, 'x-should-retry': 'false' } : signed;
+  const mayConcernKey = kind !== 'egress' && kind !== 'unauthorized';
+  return answered(response, all, mayConcernKey && isAboutKey(candidate));
 }
 
-/** Leaves an upstream whose first content did not come in time. No group learns from that: the answer may be on its way. */
+/**
+ * Leaves an upstream whose first content did not come in time. The groups learn nothing from that, because the answer
+ * may be in transit.
+ */
 export async function tooSlow(sending: Sending): Promise<NotServed> {
   const { candidate, turn, admission } = sending;
   const { call, located, members, member } = candidate;
@@ -134,7 +139,7 @@ export async function tooSlow(sending: Sending): Promise<NotServed> {
   reportCut(admission, SLOW_STATUS, 'slow');
   const released = admission.release('cancelled');
   call.ctx.waitUntil(released);
-  // A group that the call is in elsewhere too must not count it twice.
+  // A group that also counts the call at the next upstream must not count it twice.
   await released;
   if (member === null || members === null) return SLOW;
   const { tries } = turn;
@@ -142,13 +147,12 @@ export async function tooSlow(sending: Sending): Promise<NotServed> {
   return hasMemberLeft(members, tries) ? { kind: 'again', where: 'here', isSlow: true } : SLOW;
 }
 
-/** The call is sent to another upstream. */
 const SLOW: NotServed = { kind: 'again', where: 'elsewhere', isSlow: true };
 
-/** The status that is reported of an attempt at a slow upstream. */
+/** The status that is reported for an attempt at a slow upstream. */
 const SLOW_STATUS = 504;
 
-/** Maximum time to the first content of a call that can go elsewhere, in milliseconds; null: none. */
+/** Timeout in milliseconds for the first content of a call that can be sent elsewhere. null if there is none. */
 export function firstTokenMsOf({ candidate, turn }: Sending): number | null {
   if (!canBeSentAgain(candidate)) return null;
   const { members, member } = candidate;

@@ -21,8 +21,8 @@ import { unreachable, uploadTooSlow } from './unreachable.ts';
 import { saidOfDropped } from './target.ts';
 
 /**
- * Passes the upstream's answer on, and settles the call at its last byte. Until then the call counts as in flight, and is cut if
- * its caller disconnects. Null: the connection broke before any of the answer was passed on.
+ * Forwards the upstream's answer, and settles the call at its last byte. Until then the call counts as in flight, and
+ * is cut if its caller disconnects. Returns null if the connection failed before any of the answer was forwarded.
  */
 export async function relay(
   { candidate: { call }, admission }: Sending,
@@ -36,7 +36,7 @@ export async function relay(
   body.answered();
   const { response, done, isWhole } = await held.relay(answer, pipe);
   const settled = done.then(settle);
-  // An error at its end may be about what the body names.
+  // An error at the end of the answer may concern names in the body.
   body.neededUntil(settled);
   countInFlight(
     departures.watch(request, settled, () => held.cut('left')),
@@ -51,7 +51,7 @@ export async function relay(
   return response;
 }
 
-/** Makes Headgate's own headers of an answer. `theirs`: the upstream's headers. */
+/** Makes Headgate's own headers of an answer. `theirs` are the upstream's headers. */
 export function signature(
   { candidate: { located, member }, turn: { tries: attempts }, target, admission }: Sending,
   waitMs: number,
@@ -73,7 +73,7 @@ export function signature(
   };
 }
 
-/** Counts a call that was cut before its answer, because its caller sent too slowly. */
+/** Counts a call that was cut before its answer because its caller sent the body too slowly. */
 export function reportSlow(admission: Admission, { cutBy }: HeldCall): void {
   if (cutBy === 'request_timeout') reportCut(admission, REASONS.request_timeout.status, cutBy);
 }
@@ -88,7 +88,6 @@ export function noAnswer(
   return cutBy === 'left' ? LEFT : unreachable(located.upstream.id, cutBy);
 }
 
-/** Reports an answer to the call's groups. */
 export function reportAnswer(
   { candidate: { located }, turn: { tries }, admission }: Sending,
   { status, headers }: Response,

@@ -4,7 +4,7 @@ import type { AuthenticatedCall } from './call.ts';
 /** Maximum size of a body that is kept to be sent under another model name. */
 export const RENAMED_BYTES_MAX = 4_194_304;
 
-/** Tells whether the body of a call could name another model, as far as that shows before it was read. */
+/** Returns whether the body of a call could be renamed, as far as its headers show. */
 export function mayBeRenamed({
   body,
   request,

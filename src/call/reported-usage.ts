@@ -10,19 +10,19 @@ import { createReportMeter, type UsageMeter } from '../upstream/usage/usage-mete
 import type { Settle } from './acquire/admission.ts';
 import type { Located } from './locate.ts';
 
-/** The part of an answer's report that a settlement is made of. */
+/** The methods of a meter that a settlement needs. */
 type EndedMeter = Pick<UsageMeter, 'end' | 'isLost'>;
 
 interface Billed {
-  /** Name of the group in whose costs the call stands. */
+  /** The group whose costs include the call. */
   readonly group: string;
   readonly team: string | null;
 }
 
 /**
- * The use of a call as its provider reports it anyway. Nothing is read, estimated or reserved before the call starts, and
- * nothing about the call changes, so it costs what it takes to look for the report in the answer. A call without a report
- * counts as such, with no tokens.
+ * The usage of a call as its provider reports it in any case. Nothing is read, estimated or reserved before the call
+ * starts, and nothing about the call changes. The only cost is the search for the report in the answer. A call without
+ * a report counts with no tokens.
  */
 export class ReportedUsage {
   readonly #located: Located;
@@ -31,19 +31,19 @@ export class ReportedUsage {
   /** The tiers that the headers of the answer report. */
   #reported: ServiceTiers = {};
 
-  /** @param member the member of its group that runs the call; null: its group has none */
+  /** @param member the member of its group that runs the call. null if its group has none */
   constructor(located: Located, billed: Billed, member: MemberConfig | null = null) {
     this.#located = located;
     this.#billed = billed;
     this.#member = member;
   }
 
-  /** The use of the same call at a member of its group. */
+  /** The usage of the same call at a member of its group. */
   at(place: { readonly located: Located; readonly member: { readonly config: MemberConfig } }) {
     return new ReportedUsage(place.located, this.#billed, place.member.config);
   }
 
-  /** Nothing is asked of the upstream, so the answer passes as it comes. */
+  /** Nothing is requested from the upstream, so the answer passes unchanged. */
   withoutPacking(answer: Response): Response {
     return answer;
   }
@@ -61,7 +61,7 @@ export class ReportedUsage {
     return meter === null ? null : { meter, filter: null };
   }
 
-  /** Settles a call that is over. Undefined: its answer has a form in which nothing is reported. */
+  /** Settles a call that has ended. Undefined if the form of its answer never has a report. */
   settlement(meter: EndedMeter | null): Settle | undefined {
     if (meter === null) return undefined;
     const { usage, tiers, model = null } = meter.end();
@@ -87,7 +87,7 @@ export class ReportedUsage {
     return this.#member === null ? null : fallbackOf(this.#member);
   }
 
-  /** The price where none is known at the upstream or its member. Null: none is known at all. */
+  /** The price if neither the upstream nor its member has one. null if there is none at all. */
   #otherwise({ config }: Placement): Price | null {
     const ofGroup = config === null ? null : fallbackOf(config);
     return ofGroup ?? (isFree(this.#located.upstream) ? FREE : null);
@@ -98,7 +98,7 @@ export class ReportedUsage {
   }
 }
 
-/** The settlement of a call of whose use nothing was reported. */
+/** The settlement of a call without a report. */
 const UNREPORTED: Settlement = {
   requests: 1,
   inputTokens: 0,

@@ -1,10 +1,10 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import { providerOf } from '../providers/index.ts';
 
-/** Headers by which most providers name a call. */
+/** Headers in which most providers name a call. */
 const COMMON = ['x-request-id', 'request-id'] as const;
 
-/** Maximum length of an id that is kept. A longer one is none. */
+/** Maximum length of an id. A longer one is ignored. */
 const LENGTH_MAX = 128;
 
 /** Upstreams never change, so the headers of each are looked up once. */
@@ -20,7 +20,7 @@ function headersAt(upstream: Upstream): readonly string[] {
   return names;
 }
 
-/** Reads the upstream's own id of a call, by which its support finds it. Null: the answer has none. */
+/** The upstream's own id of a call, which its support needs. null if the answer has none. */
 export function requestIdOf(headers: Headers, upstream: Upstream): string | null {
   for (const name of headersAt(upstream)) {
     const id = headers.get(name);

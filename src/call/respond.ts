@@ -13,7 +13,7 @@ import { LEFT_STATUS, never, type FinalResult, type Rejected } from './result.ts
 
 type Responding = Pick<ProxyCall, 'request' | 'url' | 'table' | 'env' | 'ctx' | 'found'>;
 
-/** The response to a call: an upstream's, or an error in the caller's dialect, with all that Headgate says on it. */
+/** The response to a call: an upstream's answer, or an error in the caller's dialect, with Headgate's headers. */
 export function respond(result: FinalResult, call: Responding, cors: Headers | null): Response {
   const response = responseOf(result, call);
   const { headers } = response;
@@ -23,14 +23,16 @@ export function respond(result: FinalResult, call: Responding, cors: Headers | n
   return response;
 }
 
-/** The response to what Headgate refuses, with the room in limits that the caller is told of. Counts the refusal. */
+/**
+ * The response to a call that Headgate rejects, with the remaining rate limits in its headers. Counts the rejection.
+ */
 export function rejectedResponse(
   dialect: Dialect,
   { reply, rates = [], waited = null }: Rejected,
-  asked: RefusedRequest,
+  request: RefusedRequest,
   found?: FoundFacts,
 ): Response {
-  noteRefusal(asked, reply, found);
+  noteRefusal(request, reply, found);
   traceError(reply.reason);
   const response = errorResponse(dialect, reply);
   putAnswerHeaders(response.headers, {
@@ -59,8 +61,8 @@ function responseOf(result: FinalResult, call: Responding): Response {
 }
 
 /**
- * Tells whether a browser opens the answer as a page. Upstreams share the dashboard's origin, so a script of theirs
- * could do what whoever is signed in there may do: it does not run. No client of an API says this of itself.
+ * Whether a browser opens the answer as a page. Upstreams share the dashboard's origin, so their scripts could act as
+ * the user who is signed in there. The sandbox stops them. API clients do not send this header.
  */
 function isPageVisit(request: Request): boolean {
   return request.headers.get('sec-fetch-mode') === 'navigate';

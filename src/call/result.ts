@@ -3,75 +3,80 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { RateRoom } from '../core/parts/rate-room.ts';
 import type { Waited } from './acquire/waited.ts';
 
-/** The finds in the body of a call. */
+/** What was found in the body of a call. */
 export interface BodyRead {
-  /** `hidden`: it may have a model that was not found, which nothing goes by. */
+  /** `hidden` if the body may name a model that was not found, on which nothing depends. */
   readonly found: 'found' | 'absent' | 'hidden';
   readonly model: string | null;
   readonly isStream: boolean;
 }
 
-/** The same, with what was looked for. */
+/** The same, with what was searched for. */
 export interface EarlierRead extends BodyRead {
   readonly soughtStream: boolean;
   readonly soughtProof: boolean;
 }
 
-/** The upstream's answer is on its way to the caller. */
+/** The upstream's answer is in transit to the caller. */
 export interface Answered {
   readonly kind: 'answered';
   readonly response: Response;
-  /** Headers that Headgate puts on it. */
+  /** Headers that Headgate adds. */
   readonly said: AnswerHeaders;
-  /** Whether its status may say something of the caller's key: not where nobody is served, whatever the key. */
+  /**
+   * Whether its status may concern the caller's key. It does not if the upstream serves no calls from here, whatever
+   * the key.
+   */
   readonly isAboutKey: boolean;
 }
 
-/** The caller is told an error of ours. */
+/** The caller receives an error of Headgate. */
 export interface Rejected {
   readonly kind: 'rejected';
   readonly reply: ErrorReply;
-  /** Finds of the body, by which a newer configuration may know the upstream; null: none that would do. */
+  /**
+   * What was found in the body, from which a newer configuration may determine the upstream. null if that is not
+   * enough.
+   */
   readonly read: EarlierRead | null;
-  /** Room in the limits of requests and tokens that the caller is told of. Absent: none. */
+  /** Remaining rate limits to report to the caller. Absent if there are none. */
   readonly rates?: readonly RateRoom[];
-  /** The wait that ended so. Absent or null: it did not wait. */
+  /** The wait that ended with this rejection. Absent or null if the call did not wait. */
   readonly waited?: Waited | null;
-  /** A newer configuration than that of the call's beginning has decided so. Absent: no. */
+  /** Present if a newer configuration than at the start of the call made this decision. */
   readonly isByNewer?: true;
 }
 
-/** The upstream did not serve the call, whose body is kept. All its slots are given back. */
+/** The upstream did not serve the call, whose body is kept. All its slots are released. */
 export interface NotServed {
   readonly kind: 'again';
   /**
-   * `here`: it takes its place in the queue once more, after a moment if the upstream failed. `elsewhere`:
-   * at another upstream, if there is one. `other place`: at one that is reached another way, as nothing that goes
-   * out to the same address will be served.
+   * `here` returns the call to the queue. `here later` does so after a pause, because the upstream failed. `elsewhere`
+   * is another upstream, if there is one. `other place` is an upstream with another address or egress, because calls
+   * from here are not served at this one.
    */
   readonly where: 'here' | 'here later' | 'elsewhere' | 'other place';
-  /** It was cut, as the first byte of its answer took too long. Absent: it was not. */
+  /** Present if the call was cut because the first byte of its answer took too long. */
   readonly isSlow?: true;
 }
 
-/** The call is to be routed anew, no earlier than by that version of the configuration. */
+/** The call has to be routed again, by this version of the configuration or a newer one. */
 export interface Moved {
   readonly kind: 'moved';
   readonly configVersion: number;
 }
 
-/** The caller has gone. */
 export interface CallerLeft {
   readonly kind: 'left';
 }
 
-/** The end of a try at one upstream. */
+/** The result of an attempt at one upstream. */
 export type AttemptResult = Answered | Rejected | NotServed | Moved | CallerLeft;
 
-/** The end of a call. */
+/** The result of a call. */
 export type FinalResult = Answered | Rejected | CallerLeft;
 
-/** The status of an answer that nobody is left to read. */
+/** The status of an answer whose caller has left. */
 export const LEFT_STATUS = 499;
 
 export const LEFT: CallerLeft = { kind: 'left' };
@@ -88,7 +93,7 @@ export function rejected(reply: ErrorReply, read: EarlierRead | null = null): Re
   return { kind: 'rejected', reply, read };
 }
 
-/** Marks what no result can be: the compiler refuses a `switch` that forgets one. */
+/** Makes the compiler reject a `switch` that misses a result. */
 export function never(result: never): never {
   throw new Error(`no such result: ${JSON.stringify(result)}`);
 }

@@ -4,7 +4,10 @@ import type { Candidate } from './plan.ts';
 import type { CallTarget } from './target.ts';
 import type { CandidateAttempt } from './call-attempts.ts';
 
-/** The use of a call during and after it. What is reserved for a call is asked for, and settled where it fails. */
+/**
+ * The metering of a call during and after it. A call with a reservation also requests usage, and is settled if it
+ * fails.
+ */
 type AnswerMetering = Pick<Metering, 'meterFor' | 'pipeFor' | 'settlement' | 'withoutPacking'> &
   Partial<Pick<Metering, 'asking' | 'notServed'>>;
 

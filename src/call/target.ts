@@ -20,7 +20,7 @@ import {
 import type { Env } from '../env.ts';
 import type { Candidate } from './plan.ts';
 
-/** The way out of a call. */
+/** Where and how a call is sent. */
 export interface CallTarget {
   readonly url: string;
   readonly headers: Headers;
@@ -31,18 +31,18 @@ export interface CallTarget {
 
 type Outgoing = Pick<Candidate, 'call' | 'located' | 'key' | 'spilledFrom' | 'member'>;
 
-/** Maximum length of the header that names what was dropped: callers write the names. */
+/** Maximum length of the header that names the dropped fields, because callers choose the names. */
 const DROPPED_MAX = 400;
 
 /** The answer header that names the dropped headers and parameters of its call. */
 export function saidOfDropped({ dropped }: CallTarget): AnswerHeaders {
   if (dropped.length === 0) return {};
-  // Names of parameters may be anything.
+  // Names of parameters may contain any characters.
   const names = dropped.map((name) => encodeURI(name)).join(', ');
   return { 'headgate-dropped': names.slice(0, DROPPED_MAX) };
 }
 
-/** Makes the way out of a call, with the right key in the right place. */
+/** Makes the target of a call, with the right key in the right place. */
 export function targetOf(outgoing: Outgoing): CallTarget {
   const { call, located } = outgoing;
   const { request, url, env, caller } = call;
@@ -54,14 +54,14 @@ export function targetOf(outgoing: Outgoing): CallTarget {
     caller.credentials.gatewayKey,
   );
   if (call.body.isUnpacked) headers.delete('content-encoding');
-  // Nothing can leave an empty query, so that need not be a copy.
+  // An empty query cannot lose anything, so it need not be copied.
   const query = url.search === '' ? call.query : new URLSearchParams(call.query);
   const { injected } = outgoing.key;
   const dropped = dropForeign(outgoing, headers, query);
   if (operation.socket !== undefined) asUpgrade(headers);
   const key = keyToPlace(upstream, operation.shape, injected);
   placeCredentials(headers, query, caller.credentials, key);
-  // A query that lost nothing goes on as it was written, not encoded anew.
+  // A query that lost nothing is sent as written, without another encoding.
   const search = query.size === call.query.size ? url.search : `?${query.toString()}`;
   return {
     url: `${upstream.baseUrl}${path}${search === '?' ? '' : search}`,
@@ -99,7 +99,7 @@ function dropForeign(
 /** Compiled header lists, which never change within one version of the configuration. */
 const compiled = new WeakMap<readonly string[], (name: string) => boolean>();
 
-/** The matcher of the headers that an upstream lists; null: it has no list. */
+/** The matcher of the headers that an upstream lists. null if it has no list. */
 function listedBy({ requestHeaders }: Upstream): ((name: string) => boolean) | null {
   if (requestHeaders === null) return null;
   let matches = compiled.get(requestHeaders);
@@ -116,8 +116,8 @@ function isSameHost(a: Upstream, b: Upstream): boolean {
 }
 
 /**
- * The public network, or the binding that the upstream is reached through. Nothing comes out of a cache on the
- * way: what one caller was told is no business of another's.
+ * The public network, or the binding of the upstream. Answers never come from a cache, because one caller must not
+ * receive another's answer.
  */
 export function fetcherOf(via: string | null, env: Env): Fetcher {
   if (via === null) return { fetch: (url, init) => fetch(url, { ...init, cache: 'no-store' }) };

@@ -9,40 +9,43 @@ import type { Candidate } from './plan.ts';
 import type { CandidateAttempt } from './call-attempts.ts';
 import { PlainAbort } from '../runtime/plain-abort.ts';
 
-/** How long a call waits in any case: by then it is known that it does wait, and was not only long on its way. */
+/** Minimum time that a call may wait. After it the call is certainly queued, and not only delayed by the network. */
 const ASKING_MS = 500;
 
 /**
- * How long a call may wait for its slot with a body that there is no room to wait with. A small one stands in the way
- * of others that are to be read; a large one only while another large one comes, and it was long in coming itself.
+ * How long a call may queue if there is no room for its body. A small body takes room from other bodies that have to be
+ * read. A large one only does so while another large one arrives, and it took long to arrive itself.
  */
 const SMALL_PATIENCE_MS = 2_000;
 const LARGE_PATIENCE_MS = 30_000;
 
-/** Maximum small ones that wait so: half of the room for those on their way, or more, is left to those that need not. */
+/**
+ * Maximum small bodies that wait without room. At least half of the room for in-transit bodies stays free for calls
+ * that do not queue.
+ */
 const LINGERING_MAX = 16;
 
-/** How often each of them looks whether there is room by now. */
+/** How often each of them checks whether there is room. */
 const LOOK_MS = 250;
-/** How long one counts without a look: then its request has died. */
+/** How long one counts without such a check. After that its request has died. */
 const LOST_AFTER_MS = 2_000;
 
 /**
- * How long a pool counts as one that keeps its calls waiting, once one of them was seen to: the next ones make room
- * at once, for calls of others.
+ * How long a pool counts as saturated after one of its calls was seen to queue. The next ones are rejected immediately,
+ * to leave room for calls of other pools.
  */
 const SATURATED_MS = 2_000;
 const SATURATED_MAX = 1_000;
 
-/** When a call of each pool was last seen waiting, as far as this isolate knows. */
+/** When a call of each pool was last seen to queue, as far as this isolate knows. */
 const seenWaitingAt = new BoundedMap<string, number>(SATURATED_MAX);
 
-/** Small bodies that wait for their slots without room for that, and when each last looked. */
+/** Small bodies that queue without room, and when each last checked for it. */
 const lingering = new Map<BodyWaitTime, number>();
 
 /**
- * Gets a call its slots, which it waits for with its body only where there is room for that. Nothing else is refused
- * for want of it: a call that need not wait is served whatever waits.
+ * Acquires the slots of a call. It queues with its body only if there is room. Lack of room rejects nothing else: a
+ * call that need not queue is served in any case.
  */
 export async function admitWithBody(
   { call, routed, placements }: Candidate,
@@ -52,7 +55,7 @@ export async function admitWithBody(
   const { body } = call;
   const [narrowest] = placements;
   const pool = narrowest === undefined ? '' : poolName(narrowest.group, narrowest.partition);
-  // One that does not want to wait is told at once, and needs no room for that.
+  // A call that does not allow queueing is decided immediately and needs no room.
   if (ticket.maxWaitMs === 0 || body.rest(pool)) {
     const admitted = await admit(routed, ticket, placements, context);
     body.move();
@@ -71,7 +74,7 @@ function isSaturated(pool: string): boolean {
   return steadyClock.now() - (seenWaitingAt.get(pool) ?? -Infinity) < SATURATED_MS;
 }
 
-/** The time that a call may wait with a body that there is no room to wait with, until there is. */
+/** How long a call may queue with a body for which there is no room. */
 class BodyWaitTime {
   readonly #call: Candidate['call'];
   readonly #pool: string;
@@ -93,11 +96,11 @@ class BodyWaitTime {
   #look(): void {
     const { body, after } = this.#call;
     if (body.rest(this.#pool)) return this.end();
-    if (!this.#mayGoOn(body.isSmall)) return this.over.abort();
+    if (!this.#mayKeepWaiting(body.isSmall)) return this.over.abort();
     this.#callOff = after(LOOK_MS, () => this.#look());
   }
 
-  #mayGoOn(isSmall: boolean): boolean {
+  #mayKeepWaiting(isSmall: boolean): boolean {
     const now = steadyClock.now();
     const waitedMs = now - this.#since;
     if (waitedMs < ASKING_MS) return true;

@@ -5,12 +5,15 @@ import type { Candidate } from './plan.ts';
 import type { NotServed } from './result.ts';
 import type { CandidateAttempt } from './call-attempts.ts';
 
-/** Tells whether a call can be sent once more. Its body must be there, which may be kept for its tokens' sake alone, and too long. */
+/**
+ * Returns whether a call can be sent again. Its body must be kept, and small enough, because metering may keep larger
+ * ones.
+ */
 export function canBeSentAgain({ call: { body }, rules }: Candidate): boolean {
   return body.isKept && (body.contentLength ?? 0) <= rules.retries.max_body_bytes;
 }
 
-/** Decides where a call goes that its upstream did not serve; null: nowhere, its caller gets that answer. */
+/** Where a call goes that its upstream did not serve. null if its caller gets that answer. */
 export function whereNext(
   candidate: Candidate,
   turn: CandidateAttempt,
@@ -19,7 +22,7 @@ export function whereNext(
   return canBeSentAgain(candidate) ? whereNextIfKept(candidate, turn, kind) : null;
 }
 
-/** The same of a call that is there to be sent once more. */
+/** The same for a call that can be sent again. */
 export function whereNextIfKept(
   candidate: Candidate,
   turn: CandidateAttempt,
@@ -53,7 +56,7 @@ export function whereNextIfKept(
     case 'quota':
     case 'unauthorized':
     case 'long_window':
-    case 'never_fits': // There may be more room, or a longer context.
+    case 'never_fits': // Another upstream may have more room, or a longer context.
       return elsewhere;
     case 'served':
       return null;

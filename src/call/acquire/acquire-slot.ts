@@ -10,13 +10,13 @@ import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** How a call waits for its slot. */
 export interface WaitTerms {
-  /** Aborted when the caller has gone. */
+  /** Aborts when the caller has left. */
   readonly signal: AbortSource;
   readonly after: Schedule;
   readonly listener: PositionListener | null;
-  /** When it has waited for as long as it may, as far as is known here. */
+  /** When the maximum wait ends, as far as the Worker knows. */
   readonly until: number;
-  /** Lets it bypass its group, where that is allowed, or has it decided anew; null: not now. */
+  /** Lets the call bypass its group if that is allowed, or routes it again. null if neither applies now. */
   readonly bypass: () => Promise<Bypass | Moved | null>;
 }
 
@@ -26,10 +26,10 @@ export type Acquired =
   | { readonly kind: 'bypassed'; readonly by: Bypass };
 
 /**
- * Acquires a slot, or asks until there is another definite answer. A call is parked for a slice at most, and a second
- * before its end the next one supersedes it: a call that is parked in an object that was reset, or in
- * an old instance after a deploy, may never come back, and must not take the caller with it. One that is far back is
- * not parked, and asks again when it is told to.
+ * Acquires a slot, or asks until there is another definite answer. A parked call may never return if its object was
+ * reset or it reached an old instance after a deploy. So a call is parked for one slice at most, and the next call
+ * supersedes it a second before the slice ends. A deferred waiter is not parked and polls at the interval that it is
+ * given.
  */
 export async function acquireSlot(
   pool: PoolSource,

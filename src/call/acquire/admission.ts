@@ -15,23 +15,23 @@ import type { Waited } from './waited.ts';
 /** One logical call, as its caller presents it to the queues. */
 export interface CallTicket extends RequestedLanes {
   readonly enqueuedAt: number;
-  /** How long the caller is willing to wait; null: as long as the groups allow. */
+  /** Maximum wait that the caller accepts. null means as long as the groups allow. */
   readonly maxWaitMs: number | null;
-  /** How long its key lets it wait, whatever the groups say; null: the key says nothing. */
+  /** Maximum wait that the key sets, which overrides the groups. null if the key sets none. */
   readonly keyTimeoutMs: number | null;
   readonly slots: number;
   readonly agent: string | null;
   readonly agentStartedAt: number | null;
-  /** Leases of the call that this one is made for. */
+  /** Leases of the call for which this one is made. */
   readonly parents: readonly string[];
   readonly rounds: Rounds;
-  /** The kind of the holder to be. Absent: a call. */
+  /** What will hold the slot. Absent for a call. */
   readonly kind?: HoldKind;
-  /** Its leases are held by their ids. Absent: by their answers. */
+  /** Present if its leases are held by their ids. Otherwise their answers hold them. */
   readonly byId?: boolean;
 }
 
-/** Tells when a ticket has waited for as long as it may in a group, as far as the Worker knows the group. */
+/** When the maximum wait of a ticket in a group ends, as far as the Worker knows the group. */
 export function waitsUntil(
   ticket: Pick<CallTicket, 'enqueuedAt' | 'maxWaitMs' | 'keyTimeoutMs' | keyof RequestedLanes>,
   placement: Placement,
@@ -40,48 +40,48 @@ export function waitsUntil(
   return enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMsOf(ticket, placement));
 }
 
-/** The member that a group has granted a call at. */
+/** The member at which a group has granted a call. */
 export interface GrantedMember {
   readonly id: string;
-  /** Version of the configuration by which it has it. */
+  /** Version of the configuration that contains it. */
   readonly configVersion: number;
 }
 
-/** Settles a call as one of its groups counts it. */
+/** The settlement of a call as one of its groups counts it. */
 export type Settle = (placement: Placement) => Settlement;
 
-/** The slots of a call in all its groups, or the leave to go without. */
+/** The slots of a call in all its groups, including permissions to run without one. */
 export interface Admission {
   readonly placements: readonly Placement[];
-  /** The member that its group has granted it at; null: no group has. */
+  /** The member at which its group has granted it. null if no group has. */
   readonly member: GrantedMember | null;
-  /** Narrow first; fewer than groups where one let the call pass without a slot. */
+  /** Narrowest group first. There are fewer than groups if the call bypasses one. */
   readonly leaseIds: readonly string[];
-  /** Whether others waited for one of its slots when it was granted, and very likely still do. */
+  /** Whether other calls were queued for one of its slots at the grant. Most likely they still are. */
   readonly hasWaiters: boolean;
-  /** Room in the limits of requests and tokens of the call's key, else of its narrowest group that has some. */
+  /** Remaining rate limits of the call's key, or of its narrowest group with such limits. */
   readonly rates: readonly RateRoom[];
-  /** Its longest wait in one of its groups. Null: it was granted at once in all of them. */
+  /** Its longest wait in one of its groups. null if all granted it immediately. */
   readonly waited: Waited | null;
-  /** Notes the upstream's answer, and what is known of the call besides. Undefined: nothing. */
+  /** Notes the upstream's answer and other facts about the call, if there are any. */
   reportAnswer(status: number, notes: CallNotes | undefined): void;
   /**
-   * Tells the groups that want to know it that the upstream took the call. What its headers warn of is
-   * about the narrowest group that stands for it. What it proves of other members their group is told in any case.
+   * Reports that the upstream accepted the call to the groups that request this. The warning in its headers goes to the
+   * narrowest group that represents the upstream. Proof about other members always goes to their group.
    */
   reportServed(
     warning: UpstreamSignal | null,
     proof: Pick<UpstreamSignal, 'isMistake' | 'blamed'>,
   ): void;
-  /** Tells the group that a signal is about, if any is. */
+  /** Reports a signal to the group that it concerns, if there is one. */
   report(signal: UpstreamSignal, scope: RefusalScope, isRepeat: boolean): void;
   keep(onRevoked: () => void): void;
-  /** Moves the slot in the pool of the call's key to the pool of its account, as soon as that is known. */
+  /** Moves the slot from the pool of the call's key to the pool of its account, once that is known. */
   moveToAccount(placement: Placement, account: string): void;
-  /** Its leases as they are told to whoever holds them for a run of the call. Null: one is not to be held. */
+  /** Its leases in the form that the holder of a run needs. null if one cannot be held. */
   forRun(status: number): Promise<readonly RunLease[] | null>;
-  /** Leaves its leases to a run that holds them. */
+  /** Leaves its leases to the run that holds them. */
   letGo(): void;
-  /** `settle` says what the call has used, by what each group counts; without it, what was reserved. */
+  /** `settle` computes the usage as each group counts it. Without it the reservation counts. */
   release(outcome: LeaseOutcome, settle?: Settle): Promise<void>;
 }

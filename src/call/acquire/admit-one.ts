@@ -51,10 +51,9 @@ import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
-/** How long a cancellation may take before it is lost. */
+/** How long a cancellation may take before it counts as lost. */
 const CANCEL_LOST_MS = 3_000;
 
-/** The surroundings of a call that is being admitted. */
 export interface AdmitContext {
   readonly env: Env;
   readonly table: RoutingTable;
@@ -62,50 +61,58 @@ export interface AdmitContext {
   readonly ctx: Background;
   readonly after: Schedule;
   readonly listener: PositionListener | null;
-  /** Null: none of the groups counts tokens or cost. */
+  /** null if no group counts tokens or cost. */
   readonly metering: UseEstimator | null;
-  /** The pool in whose costs the call stands. Absent or null: none. */
+  /** The pool whose costs include the call. Absent or null if there is none. */
   readonly billed?: Placement | null;
-  /** Team of the key that the call comes with. Null: none. */
+  /** Team of the call's key. null if there is none. */
   readonly team: string | null;
-  /** The group whose members the call goes by, and those that it is not to be granted at; null: it goes as called. */
+  /**
+   * The group whose members serve the call, and the excluded members. null if the call goes to the upstream that it
+   * names.
+   */
   readonly members: (ExcludedMembers & { readonly group: string }) | null;
   /** Reads the model and the service tier of the call. null if there is nothing left to read. */
   readonly names: NamesOfCall | null;
-  /** Finds the session of the call. Absent or null: it names none. */
+  /** Reads the session of the call. Absent or null if it has none. */
   readonly session?: SessionOfCall | null;
-  /** The call needs slots of several groups. Absent: of one. */
+  /** Present if the call needs slots of several groups. */
   readonly isOfSeveral?: boolean;
 }
 
-/** How a slot is acquired for. */
+/** The properties of one attempt to acquire a slot. */
 export interface AcquireOptions extends Round {
   readonly isTry: boolean;
   readonly waitsElsewhere: boolean;
-  /** Other pools that the call has no slot of yet, by their names. Absent: it is a call of one group. */
+  /** Names of the other pools in which the call has no slot yet. Absent for a call of one group. */
   readonly needs?: readonly string[];
-  /** Its turn came there before, and it gave the slot back while it waited for another group. */
+  /** The call had a slot there before, and released it while it waited for another group. */
   readonly hadTurn?: boolean;
 }
 
-/** A slot of the call. */
 interface Leased {
   readonly kind: 'leased';
   readonly lease: CallLease;
-  /** Null: the group has granted it at none. */
+  /** null if the group has not granted it at a member. */
   readonly member: GrantedMember | null;
-  /** Room in the group's limits of requests and tokens, this call counted. Absent: it has none. */
+  /** Remaining rate limits of the group, with this call counted. Absent if it has none. */
   readonly rates?: readonly RateRoom[];
-  /** Mean time between the ends of calls in the group, in milliseconds. Absent: the call needs no other group, or it is unknown. */
+  /**
+   * Mean time between the ends of calls in the group, in milliseconds. Absent if the call needs no other group, or it
+   * is unknown.
+   */
   readonly endGapMs?: number;
-  /** Absent or null: it was granted at once. */
+  /** Absent or null if it was granted immediately. */
   readonly waited?: Waited | null;
 }
 
 export type AdmittedOne =
   | { readonly kind: 'admitted'; readonly placement: Placement; readonly by: Leased | Bypass }
   | Rejected
-  /** Not now, with the expected wait in milliseconds. Infinity: none can be foreseen. Only tries hear it. */
+  /**
+   * The answer to a non-waiting attempt (`isTry`): not now, with the expected wait in milliseconds. Infinity if it
+   * cannot be estimated.
+   */
   | { readonly kind: 'declined'; readonly placement: Placement; readonly waitMs: number }
   | Moved
   | CallerLeft;
@@ -113,7 +120,7 @@ export type AdmittedOne =
 /** A slot of a call in one group, or the permission to run without one. */
 export type AdmittedSlot = Extract<AdmittedOne, { kind: 'admitted' }>;
 
-/** Gives back what a call holds of one group. */
+/** Releases what a call holds of one group. */
 export async function endSlot(
   { placement, by }: AdmittedSlot,
   outcome: LeaseOutcome,
@@ -127,7 +134,7 @@ export async function endSlot(
   }
 }
 
-/** Asks one group for the slots of a call, and waits unless it is a try. */
+/** Asks one group for the slots of a call. It waits unless `isTry` is set. */
 export async function admitOne(
   call: RoutedCall,
   ticket: CallTicket,
@@ -143,7 +150,7 @@ export async function admitOne(
     if (ended !== null) return ended;
   }
   const byMembers = members?.group === placement.group ? members : null;
-  // Of members those are left whose prices are known.
+  // Members without a known price are excluded, so only the tier is checked for them.
   const unpriced =
     (byMembers === null ? metering?.rejectUnpriced(placement) : metering?.rejectTier(placement)) ??
     null;
@@ -151,12 +158,12 @@ export async function admitOne(
     const about = { group: placement.group };
     return (await changedSince({ table, env, ctx })) ?? rejected({ ...unpriced, about });
   }
-  const way =
+  const access =
     byMembers === null && mayRunOnPrefetched(ticket, placement, manner, context)
       ? { name, pool, ctx, after }
       : null;
   const onPrefetched =
-    way === null ? null : runOnPrefetched(way, call, ticket, placement, manner, context);
+    access === null ? null : runOnPrefetched(access, call, ticket, placement, manner, context);
   if (onPrefetched !== null) {
     return {
       kind: 'admitted',
@@ -171,8 +178,8 @@ export async function admitOne(
   const request = slotRequest(call, ticket, placement, manner, context);
   const byNewest = () => bypassByNewest(placement, { table, env, ctx });
   const sentAt = steadyClock.now();
-  const asked = way === null ? request : { ...request, mayBorrow: true };
-  const acquired = await acquireSlot(pool, asked, {
+  const acquireRequest = access === null ? request : { ...request, mayBorrow: true };
+  const acquired = await acquireSlot(pool, acquireRequest, {
     signal,
     after,
     listener,
@@ -189,13 +196,13 @@ export async function admitOne(
   };
   const cancel = (): void => {
     ticket.rounds.noteCancelled();
-    ctx.waitUntil(takeOut(pool, manner.ticketId));
+    ctx.waitUntil(cancelTicket(pool, manner.ticketId));
   };
   switch (acquired.kind) {
     case 'granted': {
       const { leaseId, lent: slots, member: id, rates, endGapMs, configVersion } = acquired.granted;
-      if (way !== null && slots !== undefined) {
-        takeInPrefetched(way, slots, request.configVersion, sentAt);
+      if (access !== null && slots !== undefined) {
+        takeInPrefetched(access, slots, request.configVersion, sentAt);
       }
       const self = { ...request, leaseId, ...(id !== undefined && { member: id }) };
       const lease = new LeaseHolder(pool, self, acquired.granted, ctx, after, (end) =>
@@ -236,7 +243,7 @@ export async function admitOne(
     case 'overloaded':
       giveBackBypasses(name, request.passedUnlimited);
       if (acquired.mayBeKnown) cancel();
-      // Nothing of other groups is held for the sake of one that does not answer.
+      // A non-waiting attempt must not keep slots of other groups for one that does not answer.
       if (manner.isTry) return { kind: 'declined', placement, waitMs: Infinity };
       return rejectedAs(overloaded(placement));
     case 'capped':
@@ -253,7 +260,7 @@ export async function admitOne(
   }
 }
 
-/** Makes the request by which a group is asked for the slots of a call. */
+/** The request for the slots of a call in a group. */
 export function slotRequest(
   call: RoutedCall,
   ticket: CallTicket,
@@ -332,7 +339,7 @@ function credentialOf(
   return isAmbiguousKey ? ambiguous(key) : key;
 }
 
-/** Writes only what is known, or that more may be known. */
+/** The hash if it is known, or that the body may still name a session. */
 function sessionIn({
   hash,
   isUnread,
@@ -341,7 +348,7 @@ function sessionIn({
   return hash === null ? {} : { session: hash };
 }
 
-/** Writes only what there is of them. */
+/** Only the fields that are not empty. */
 function excludedIn({ excluded, excludedForNow }: ExcludedMembers): Partial<ExcludedMembers> {
   return {
     ...(excluded.length > 0 && { excluded }),
@@ -349,7 +356,7 @@ function excludedIn({ excluded, excludedForNow }: ExcludedMembers): Partial<Excl
   };
 }
 
-/** Estimates what a group reserves for the call, and says whether the call stands in its costs. */
+/** Estimates what a group reserves for the call, and marks whether its costs include the call. */
 function estimateFor(
   metering: UseEstimator,
   placement: Placement,
@@ -361,8 +368,8 @@ function estimateFor(
 }
 
 /**
- * Tells whether a call may run on a slot that its isolate was lent: it takes one slot of one group, for the first time,
- * and nobody needs to know at once what it uses.
+ * Returns whether a call may run on a prefetched slot. It must take one slot of one group in its first attempt, and no
+ * reservation may be needed.
  */
 function mayRunOnPrefetched(
   { slots, parents, kind }: CallTicket,
@@ -371,14 +378,14 @@ function mayRunOnPrefetched(
   { env, metering, isOfSeveral = false }: Pick<AdmitContext, 'env' | 'metering' | 'isOfSeveral'>,
 ): boolean {
   if (isOfSeveral || attempt > 1) return false;
-  // Lent slots are for what is over soon.
+  // Prefetched slots are for short holds.
   if (placement.isUnproved === true || kind !== undefined) return false;
   return slots === 1 && parents.length === 0 && metering === null && !isUnverified(env, placement);
 }
 
-/** Has a call run on a lent slot of its pool. Null: there is none for it. */
+/** Starts a call on a prefetched slot of its pool. null if there is none for it. */
 function runOnPrefetched(
-  way: PrefetchContext,
+  access: PrefetchContext,
   call: RoutedCall,
   ticket: CallTicket,
   placement: Placement,
@@ -386,24 +393,28 @@ function runOnPrefetched(
   context: AdmitContext,
 ): PrefetchedLease | null {
   const { env, table } = context;
-  const prefetched = takePrefetchedSlot(way, table);
+  const prefetched = takePrefetchedSlot(access, table);
   if (prefetched === null) return null;
   const { group } = placement;
   const leaseId = leaseIdOf(ticketIdOf(manner.ticketId), manner.attempt);
   const known = { ...holderOf(call, ticket, placement, context.names), group, leaseId };
-  // Most calls run on prefetched slots and end before they are reported, so the request for a slot is built only on demand.
+  // Most calls run on prefetched slots and end before they are reported, so the request for a slot is built only on
+  // demand.
   const self = (): ResumeRequest => {
     const request = slotRequest(call, ticket, placement, manner, context);
-    giveBackBypasses(way.name, request.passedUnlimited);
+    giveBackBypasses(access.name, request.passedUnlimited);
     return { ...request, leaseId };
   };
   const beganAt = steadyClock.now();
   const onEnd = (end: LeaseEnd): void =>
     noteEnd(env, known, { ...end, waitedMs: 0, heldMs: steadyClock.now() - beganAt });
-  return new PrefetchedLease({ ...prefetched, way, known, self, onEnd });
+  return new PrefetchedLease({ ...prefetched, access, known, self, onEnd });
 }
 
-/** Lets a call bypass its group where nothing else holds by now, as far as is known: there is no pool to say so. */
+/**
+ * Lets a call bypass its group if its configuration is still in force. The directory is asked, because the pool cannot
+ * report that.
+ */
 async function bypassByNewest(
   placement: Placement,
   context: Pick<AdmitContext, 'table' | 'env' | 'ctx'>,
@@ -413,18 +424,18 @@ async function bypassByNewest(
   return changed.kind === 'moved' ? changed : null;
 }
 
-/** Takes the ticket out, as far as the object can be reached: otherwise it is dropped by itself. */
-export async function takeOut(pool: PoolSource, ticketId: string): Promise<void> {
+/** Cancels the ticket if the object can be reached. Otherwise the ticket expires. */
+export async function cancelTicket(pool: PoolSource, ticketId: string): Promise<void> {
   try {
     await within(CANCEL_LOST_MS, pool().cancel(ticketId));
   } catch {
-    // A waiter that nobody asks for is dropped, a lease that nobody renews ends.
+    // A waiter expires if it does not poll, and a lease expires without renewals.
   }
 }
 
 /**
- * Finds the tenant: never what the caller may choose, unless the operator trusts a header. Keys of one account are one
- * tenant, or whoever has many would have as many shares; and one that is replaced would begin anew.
+ * The tenant of a call. The caller cannot choose it, unless the operator trusts a header. Keys of one account are one
+ * tenant. Otherwise many keys would have many shares, and a replaced key would start with an empty one.
  */
 function tenantOf(call: RoutedCall, { config }: Placement): string {
   const by = config?.fairness.by[0] ?? 'caller';

@@ -8,9 +8,9 @@ import { longerWait, type Waited } from './waited.ts';
 import { HeldSlots, longestOf, nameOf, othersOf, type Full } from './held-slots.ts';
 
 /**
- * A call of several groups waits where the expected wait is longest, and holds nothing elsewhere: a group that is stalled must
- * not stop the others. Once it has its slot there, it asks the other groups in one round trip. If one of them is full, it keeps
- * its slot for a short wait, and gives it back for a long one (see `HeldSlots`).
+ * A call of several groups waits where the expected wait is longest, and holds nothing elsewhere, because a stalled
+ * group must not stop the others. Once it has its slot there, it asks the other groups in one round trip. If one of
+ * them is full, the call keeps its slot for a short wait and releases it for a long one (see `HeldSlots`).
  */
 
 export type AdmittedToSeveral =
@@ -18,7 +18,7 @@ export type AdmittedToSeveral =
   | {
       readonly kind: 'admitted';
       readonly slots: readonly AdmittedSlot[];
-      /** Its longest wait in one of them. Null: it did not wait. */
+      /** Its longest wait in one of them. null if it did not wait. */
       readonly waited: Waited | null;
     }
   | {
@@ -26,7 +26,7 @@ export type AdmittedToSeveral =
       readonly end: Rejected | Moved | CallerLeft;
       /** The group that ended it. */
       readonly placement: Placement;
-      /** Slots that it had in other groups, which are given back. */
+      /** Slots that it had in other groups. They are released. */
       readonly slots: readonly AdmittedSlot[];
     };
 
@@ -40,24 +40,27 @@ interface WaitingSlot {
 /** A group where a call would have to wait. */
 interface GroupWait {
   readonly placement: Placement;
-  /** Expected wait in milliseconds. Infinity: none can be foreseen. */
+  /** Expected wait in milliseconds. Infinity if it cannot be estimated. */
   readonly waitMs: number;
 }
 
 type TriedGroups =
   | { readonly kind: 'all'; readonly slots: readonly AdmittedSlot[] }
   | Extract<AdmittedToSeveral, { kind: 'ended' }>
-  /** Some groups are full. What the others granted is given back. */
+  /** Some groups are full. Slots that the others granted are released. */
   | { readonly kind: 'full'; readonly longest: GroupWait };
 
-/** How long a group that declined a try counts as full: calls wait there at once, without a try of all their groups. */
+/**
+ * How long a group counts as full after it declined an attempt. Calls queue there directly, without asking all their
+ * groups.
+ */
 const FULL_FOR_MS = 1_000;
 const FULL_MAX = 1_000;
 
-/** Groups that declined a try of a caller, and its expected waits there, as far as this isolate knows. */
+/** Groups that declined an attempt of a caller, with the expected waits there, as far as this isolate knows. */
 const fullGroups = new Map<string, { readonly at: number; readonly waitMs: number }>();
 
-/** Gets a call its slots in several groups. */
+/** Acquires the slots of a call in several groups. */
 export async function admitToSeveral(
   call: RoutedCall,
   ticket: CallTicket,
@@ -78,7 +81,7 @@ export async function admitToSeveral(
     slots: readonly AdmittedSlot[],
   ): AdmittedToSeveral => ({
     kind: 'ended',
-    end: end.kind === 'left' && !outer.signal.aborted ? takenAway() : end,
+    end: end.kind === 'left' && !outer.signal.aborted ? revokedWhileQueued() : end,
     placement,
     slots: [...held.end().map(({ slot }) => slot), ...slots],
   });
@@ -101,7 +104,7 @@ export async function admitToSeveral(
     if (tried.kind === 'ended') return ended(tried.end, tried.placement, tried.slots);
     const { placement, waitMs } = tried.longest;
     held.limit(placement, waitMs);
-    // A revocation must reach the call before it gives the slot back, which may be after a second.
+    // A revocation must reach the call before it releases the slot, which may be after a second.
     for (const { slot } of held.all) keep(slot, 0);
     const manner = {
       ...ticket.rounds.begin(),
@@ -124,7 +127,7 @@ export async function admitToSeveral(
   }
 }
 
-/** Asks several groups at once, none of which lets the call wait. */
+/** Asks several groups concurrently, without waiting in any of them. */
 async function tryAll(
   call: RoutedCall,
   ticket: CallTicket,
@@ -136,7 +139,7 @@ async function tryAll(
   const round = ticket.rounds.begin();
   const attempts = await Promise.all(
     placements.map((placement) => {
-      // Where it may not wait it asks outright, to be told so.
+      // If the call may not wait, it asks without `isTry` to get the rejection.
       const isTry = ticket.maxWaitMs !== 0 && onSaturatedAt(placement) !== 'reject';
       const manner = {
         ...round,
@@ -159,19 +162,19 @@ async function tryAll(
       return { kind: 'ended', end: one, placement, slots };
     }
   }
-  // A later try is of a call that is older than those to come, and waits less.
+  // In a later round the call is older than those to come, and waits less.
   if (isFirst) for (const one of declined) noteFull(call, one);
   return { kind: 'full', longest: longestOf(declined) };
 }
 
-/** Nothing was sent: a slot that was only held for a while costs nothing. */
+/** The call was not sent. A slot that was only held for a while costs nothing. */
 function giveBack(slot: AdmittedSlot, full: Full | null, { ctx }: AdmitContext): void {
   const { by } = slot;
   const isYielding = full !== null && by.kind === 'leased';
   ctx.waitUntil(isYielding ? by.lease.yieldSlot(full.pool, full.forMs) : endSlot(slot, 'unused'));
 }
 
-/** Reads the wait for a slot. Null: there was none. */
+/** The wait for a slot. null if there was none. */
 export function waitOf({ by }: AdmittedSlot): Waited | null {
   return by.kind === 'leased' ? (by.waited ?? null) : null;
 }
@@ -182,7 +185,7 @@ function inOrder(slots: readonly AdmittedSlot[], placements: readonly Placement[
   );
 }
 
-/** The wait in a group that declined a try of the same caller a moment ago; empty if it did not. */
+/** The wait in a group that declined an attempt of the same caller a moment ago. Empty if it did not. */
 function knownWait(call: RoutedCall, placement: Placement): readonly GroupWait[] {
   const name = waitName(call, placement);
   const known = fullGroups.get(name);
@@ -197,12 +200,13 @@ function noteFull(call: RoutedCall, { placement, waitMs }: GroupWait): void {
   fullGroups.set(waitName(call, placement), { at: steadyClock.now(), waitMs });
 }
 
-/** Names the wait of a caller in a group: others have other turns there. */
+/** The wait of a caller in a group. Other callers have a different scheduling order there. */
 function waitName({ caller }: RoutedCall, placement: Placement): string {
   return `${nameOf(placement)}\n${caller}`;
 }
 
-function takenAway(): Rejected {
-  const message = 'A slot that the call held while it waited was taken away by the operator.';
+function revokedWhileQueued(): Rejected {
+  const message =
+    'The operator revoked a slot that this call held while it was queued. Retry the call.';
   return rejected({ reason: 'limiter_unavailable', message });
 }

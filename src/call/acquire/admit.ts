@@ -25,7 +25,7 @@ export type Admitted =
   | { readonly kind: 'admitted'; readonly admission: Admission }
   | Exclude<AdmittedOne, { kind: 'admitted' | 'declined' }>;
 
-/** Gets a call its slots in every group that it belongs to (`placed`), or a definite answer why not. */
+/** Acquires the slots of a call in every group that it matches (`placed`), or returns a definite reason why not. */
 export async function admit(
   call: RoutedCall,
   ticket: CallTicket,
@@ -60,8 +60,8 @@ export async function admit(
 }
 
 /**
- * Finds the one of a call's pools in whose costs it stands: the narrowest that stands for something of a provider. Limits of a
- * key or a team come on top.
+ * The pool whose costs include a call: the narrowest that represents a provider. Limits of a key or a team apply in
+ * addition.
  */
 export function billedOf(placements: readonly Placement[]): Placement | null {
   return placements.find(({ isOfProvider }) => isOfProvider) ?? null;
@@ -74,7 +74,7 @@ function admissionOf(
 ): Admission {
   const leases = leasesOf(held);
   const granting = held.find(({ placement }) => placement.group === members?.group);
-  // What a member says is about its group alone: other groups are of other places.
+  // A member's answer concerns its group alone, because other groups represent other upstreams.
   const ofProvider =
     granting === undefined ? held.filter(({ placement }) => placement.isOfProvider) : [granting];
   return {
@@ -88,7 +88,7 @@ function admissionOf(
       for (const { lease } of leases) lease.reportAnswer(status, notes);
     },
     reportServed: (warning, { isMistake, blamed = [] }) => {
-      // Of a group that the call bypasses there is nobody to tell.
+      // A group that the call bypasses has no lease to report to.
       const warned = ofProvider[0]?.placement;
       for (const { lease, placement } of leases) {
         const isWarned = warning !== null && placement === warned;
@@ -103,12 +103,12 @@ function admissionOf(
       }
     },
     report: (signal, scope, isRepeat) => {
-      // Narrow first. What the whole upstream says is about the widest group that stands for it.
+      // Narrowest first. A signal about the whole upstream goes to the widest group that represents it.
       const about = scope === 'upstream' ? ofProvider.at(-1) : ofProvider[0];
       if (about?.by.kind !== 'leased') return;
       const read = names === null ? {} : { names: names.refused };
       const reach = names?.reachOf(scope) ?? scope;
-      // The next calls read their names before they go out, so their refusals can be told apart.
+      // The next calls read their names before they are sent, so that their refusals can be distinguished.
       if (reach !== scope || names?.isUnread === true) {
         noteByNames(poolName(about.placement.group, about.placement.partition));
       }
@@ -151,7 +151,7 @@ function admissionOf(
   };
 }
 
-/** Room in the limits of one group of a call. */
+/** Remaining rate limits of one group of a call. */
 interface Limited {
   readonly group: string;
   readonly rates: readonly RateRoom[];
@@ -163,12 +163,12 @@ function limitedOf(held: readonly AdmittedSlot[]): Limited[] {
   );
 }
 
-/** Picks the limits that a caller is told of: its own before those that it shares. */
+/** The limits to report to a caller. Those of its key precede shared ones. */
 function ratesToReport(limited: readonly Limited[]): readonly RateRoom[] {
   return (limited.find(({ group }) => group.startsWith(KEY_PREFIX)) ?? limited[0])?.rates ?? [];
 }
 
-/** Has a caller that a group rejects told of the same limits as one that is served. */
+/** Reports the same limits for a rejected call as for a served one. */
 function withRatesToReport({
   end,
   placement: { group },
@@ -180,7 +180,7 @@ function withRatesToReport({
   return { ...end, rates: ratesToReport([...limitedOf(slots), ...own]) };
 }
 
-/** The leases among what a call holds, narrow first: fewer where it bypasses a group. */
+/** The leases of a call, narrowest group first. There are fewer than groups if it bypasses one. */
 function leasesOf(
   held: readonly AdmittedSlot[],
 ): readonly { readonly placement: Placement; readonly lease: CallLease }[] {
@@ -189,13 +189,13 @@ function leasesOf(
   );
 }
 
-/** Narrows an outcome: what the provider says is about the groups that stand for it, never about the caller's own. */
+/** Narrows an outcome. A provider's failure counts for the groups that represent it, and never for the caller's own. */
 function outcomeFor(isOfProvider: boolean, outcome: LeaseOutcome): LeaseOutcome {
   return outcome === 'failed' && !isOfProvider ? 'success' : outcome;
 }
 
 function tooMany(placements: readonly Placement[]): ErrorReply {
-  const names = placements.map(({ group }) => group).join(', ');
-  const message = `The call belongs to ${placements.length} groups (${names}), and ${GROUPS_PER_CALL_MAX} is the most.`;
+  const names = placements.map(({ group }) => `\`${group}\``).join(', ');
+  const message = `This call matches ${placements.length} groups (${names}). The maximum is ${GROUPS_PER_CALL_MAX}.`;
   return { reason: 'too_many_groups', message };
 }

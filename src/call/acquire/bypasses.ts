@@ -2,29 +2,29 @@ import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
 
 /**
- * Calls that bypass their group while their group's object is out of reach, where the operator allows
- * it: the one stated exception to the limit. Counted per isolate, bounded, told to the object later.
+ * Calls that bypass their group while its object cannot be reached, if the operator allows that. This is the only
+ * exception to the limit. Bypasses are counted and limited per isolate, and reported to the object later.
  */
 const bypasses = new Map<string, { inFlight: number; unreported: number }>();
 
-/** Counts down for a request that dies, which runs no `finally`, when its bypass is collected. */
+/** A request that dies runs no `finally`, so its bypass is counted down when it is collected. */
 const lost = new FinalizationRegistry<{ inFlight: number }>((count) => {
   count.inFlight -= 1;
 });
 
-/** The leave of a call to go without a slot. */
+/** The permission of a call to run without a slot. */
 export interface Bypass {
   readonly kind: 'bypass';
-  /** To be called when the call is over. Later calls change nothing. */
+  /** Must be called when the call ends. Later calls have no effect. */
   readonly end: () => void;
 }
 
-/** Tells whether calls may bypass a group at all. */
+/** Returns whether calls may bypass a group at all. */
 export function mayBypass({ config }: Placement): boolean {
   return (config?.on_unavailable ?? 'reject') !== 'reject';
 }
 
-/** Lets a call bypass its group; null: the group allows none, or enough of them are under way. */
+/** Lets a call bypass its group. null if the group does not allow it, or its maximum of bypasses is in flight. */
 export function bypass({ group, partition, config }: Placement): Bypass | null {
   const allowed = config?.on_unavailable ?? 'reject';
   if (allowed === 'reject') return null;
@@ -34,17 +34,17 @@ export function bypass({ group, partition, config }: Placement): Bypass | null {
   bypasses.set(name, count);
   count.inFlight += 1;
   count.unreported += 1;
-  let isOver = false;
+  let hasEnded = false;
   const end = (): void => {
-    if (!isOver) count.inFlight -= 1;
-    isOver = true;
+    if (!hasEnded) count.inFlight -= 1;
+    hasEnded = true;
     lost.unregister(end);
   };
   lost.register(end, count, end);
   return { kind: 'bypass', end };
 }
 
-/** Takes the number of bypasses that the pool has not been told of. They count as told from now on. */
+/** Returns the number of bypasses that were not reported to the pool, and counts them as reported. */
 export function takeUnreportedBypasses(name: string): number {
   const found = bypasses.get(name);
   if (found === undefined) return 0;
@@ -54,7 +54,7 @@ export function takeUnreportedBypasses(name: string): number {
   return unreported;
 }
 
-/** Takes them back: the pool could not be told. */
+/** Reverts that, because the pool did not receive the report. */
 export function giveBackBypasses(name: string, unreported: number): void {
   if (unreported === 0) return;
   const found = bypasses.get(name) ?? { inFlight: 0, unreported: 0 };

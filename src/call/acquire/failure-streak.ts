@@ -1,4 +1,4 @@
-/** How often the same was met in a row, and since when. */
+/** The number of equal failures in a row, and when they began. */
 interface FailureRun {
   readonly times: number;
   readonly since: number;
@@ -7,31 +7,34 @@ interface FailureRun {
 const NONE: FailureRun = { times: 0, since: Infinity };
 
 /**
- * How long acquire calls must fail, and how many, for the group to count as out of reach. By the clock: the runtime
- * itself may have tried each of them again for seconds.
+ * Minimum duration and number of failed acquire calls before a group counts as unreachable. The duration matters
+ * because the runtime may have retried each call for seconds.
  */
 const OUT_OF_REACH_MS = 3_000;
 const OUT_OF_REACH_TIMES = 3;
 
-/** Message by which the platform bounds what an account asks of all its objects together. */
+/** Platform error when an account sends too many requests to all its objects together. */
 const ACCOUNT_OVERLOADED = /too much load on Durable Objects/i;
 
-/** Message of the platform's refusals of objects and storage once the account has reached its spending cap. */
+/** Platform error for requests to objects and storage once the account has reached its spending cap. */
 const ACCOUNT_CAPPED = /account'?s? spending (cap|limit)/i;
 
-/** Whether a message was refused because the account has reached its spending cap. Only the account's owner can raise it. */
+/**
+ * Whether a message was refused because the account has reached its spending cap. Only the account's owner can raise
+ * it.
+ */
 export function isCapped(error: unknown): boolean {
   const { message } = (error ?? {}) as { message?: unknown };
   return typeof message === 'string' && ACCOUNT_CAPPED.test(message);
 }
 
-/** Tells whether a message was not taken because there are too many. */
+/** Returns whether a message was refused because of overload. */
 export function isOverload(error: unknown): boolean {
   const { overloaded, message } = (error ?? {}) as { overloaded?: unknown; message?: unknown };
   return overloaded === true || (typeof message === 'string' && ACCOUNT_OVERLOADED.test(message));
 }
 
-/** Tells whether an object was reset while it had a message. */
+/** Returns whether an object was reset while it processed a message. */
 export function isReset(error: unknown): boolean {
   return (error as { durableObjectReset?: unknown } | null)?.durableObjectReset === true;
 }
@@ -41,19 +44,19 @@ export class FailureStreak {
   #failed = NONE;
   #overloaded = NONE;
 
-  /** The pool has answered. */
+  /** Call it when the pool has answered. */
   end(): void {
     this.#failed = NONE;
     this.#overloaded = NONE;
   }
 
-  /** Returns how often it has failed so before. */
+  /** Returns how many such failures came before. */
   noteFailed(now: number): number {
     this.#failed = longer(this.#failed, now);
     return this.#failed.times - 1;
   }
 
-  /** An object that is overloaded is there: it is no longer out of reach. Returns how often it has said so before. */
+  /** An overloaded object responds, so it is reachable. Returns how many such failures came before. */
   noteOverloaded(now: number): number {
     this.#failed = NONE;
     this.#overloaded = longer(this.#overloaded, now);
@@ -65,12 +68,12 @@ export class FailureStreak {
     return times >= OUT_OF_REACH_TIMES && now - since >= OUT_OF_REACH_MS;
   }
 
-  /** Whether the last that was heard of the pool is that it is overloaded. */
+  /** Whether the last response of the pool was that it is overloaded. */
   get isOverloaded(): boolean {
     return this.#overloaded.times > 0 && this.#failed.times === 0;
   }
 
-  /** How long the pool has not answered for overload; 0: it is not that. */
+  /** How long the pool has been overloaded. 0 if it is not. */
   overloadedMs(now: number): number {
     return this.isOverloaded ? now - this.#overloaded.since : 0;
   }

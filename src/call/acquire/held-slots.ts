@@ -2,20 +2,22 @@ import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 
-/** Shortest time for which a slot may be held while its call waits in another group, in milliseconds. */
+/** Shortest time in milliseconds for which a slot may be held while its call waits in another group. */
 const HOLD_MS_MIN = 1_000;
 
-/** Number of slots given back from which on no group of a call counts as stalled. */
+/** After this many released slots, no group of a call counts as stalled. */
 const RETURNS_OF_STALLED = 2;
 
-/** A slot of a call in one group. */
 interface PlacedSlot {
   readonly placement: Placement;
-  /** Mean time between the ends of calls in the group, in milliseconds. Null: nothing is lost by holding it. */
+  /** Mean time between the ends of calls in the group, in milliseconds. null if holding the slot costs nothing. */
   readonly endGapMs: number | null;
 }
 
-/** A pool that is full, and for about how long, in milliseconds. 0: that is not known, and may be so for this call alone. */
+/**
+ * A full pool, and for about how long it will be full, in milliseconds. 0 if that is unknown and may apply to this call
+ * alone.
+ */
 export interface Full {
   readonly pool: string;
   readonly forMs: number;
@@ -30,19 +32,18 @@ interface HeldSlotEntry<Slot> {
 }
 
 /**
- * The slots that a call of several groups has while it waits in another one. Each is held for as long as its group takes to
- * free one on average, a second at least; twice as long once the call has given a slot back, and so on. Waits of unknown length
- * have a rule of their own. So a group that is stalled
- * costs the others next to nothing, calls that need two full groups get both, and no two calls wait for each other for longer than
- * that. A slot that is given back costs nothing, and its call goes first when it comes back: its turn had come.
+ * The slots that a call of several groups holds while it waits in another one. Each is held for the mean time in which
+ * its group frees a slot, but at least a second. The time doubles once the call has released a slot, and so on. Waits
+ * of unknown length have their own rule. So a stalled group costs the others almost nothing, calls that need two full
+ * groups get both, and no two calls block each other for longer than that. A released slot costs nothing, and its call
+ * goes first when it asks again.
  */
 export class HeldSlots<Slot extends PlacedSlot> {
   readonly #after: Schedule;
   readonly #giveBack: (slot: Slot, fullElsewhere: Full | null) => void;
   readonly #held = new Map<Placement, HeldSlotEntry<Slot>>();
-  /** Groups where the call has given a slot back. */
+  /** Groups where the call has released a slot. */
   readonly #gaveBack = new Set<Placement>();
-  /** How often it has. */
   #returns = 0;
 
   constructor(after: Schedule, giveBack: (slot: Slot, fullElsewhere: Full | null) => void) {
@@ -58,18 +59,21 @@ export class HeldSlots<Slot extends PlacedSlot> {
     return this.#held.has(placement);
   }
 
-  /** Whether the turn of the call has come in a group before, which it could not use. */
+  /** Whether the call already had a slot in a group and could not use it. */
   hadTurn(placement: Placement): boolean {
     return this.#gaveBack.has(placement);
   }
 
-  /** Adds a slot, at the end of the wait for it. */
+  /** Adds a slot at the end of the wait for it. */
   add(slot: Slot): void {
     for (const one of this.#held.values()) one.callOff();
     this.#held.set(slot.placement, { slot, callOff: () => {} });
   }
 
-  /** Before a wait of about that long in another pool: gives back what may not be held for it, now or when its time is over. */
+  /**
+   * Call it before a wait of about that length in another pool. Releases slots that may not be held for it, immediately
+   * or when their time ends.
+   */
   limit(placement: Placement, waitMs: number): void {
     const pool = nameOf(placement);
     for (const one of this.#held.values()) {
@@ -86,14 +90,15 @@ export class HeldSlots<Slot extends PlacedSlot> {
   }
 
   /**
-   * Whether a wait is too long to hold a slot for it. A call that gave slots back twice has had one in several groups, so none of
-   * them is stalled: it waits though nothing is known of the wait, or two such calls would swap their slots for ever.
+   * Whether a wait is too long to hold a slot for it. A call that has released slots twice has had one in several
+   * groups, so none of them is stalled. It then holds its slots even for an unknown wait, because two such calls would
+   * otherwise swap their slots forever.
    */
   #isTooLong(waitMs: number, holdMsMax: number): boolean {
     return waitMs === Infinity ? this.#returns < RETURNS_OF_STALLED : waitMs > holdMsMax;
   }
 
-  /** Gives back everything, and returns what that was. */
+  /** Releases all slots and returns them. */
   end(): readonly Slot[] {
     const { all } = this;
     for (const one of this.#held.values()) this.#end(one, null);
@@ -101,10 +106,10 @@ export class HeldSlots<Slot extends PlacedSlot> {
   }
 
   /**
-   * The same hold for a wait of unknown length. Two calls may each hold the slot that the other one waits for, in groups that have
-   * learned nothing yet, so the first such hold is short. The order of the names decides which of the two gives up first: if both
-   * did so at the same time, they would swap their slots and wait for each other again. Later holds are not short, because calls
-   * of minutes under a cap of their own would give back every slot.
+   * The hold for a wait of unknown length. Two calls may each hold the slot that the other one waits for, in groups
+   * that have learned nothing yet, so the first such hold is short. The order of the names decides which of the two
+   * gives up first. If both did so at the same time, they would swap their slots and wait for each other again. Later
+   * holds are not short, because calls of minutes under a cap of their own would release every slot.
    */
   #unknownMs({ placement }: Slot, usualMs: number, awaited: string): number {
     const onceMs = this.#returns > RETURNS_OF_STALLED ? usualMs : HOLD_MS_MIN;
@@ -123,17 +128,20 @@ export class HeldSlots<Slot extends PlacedSlot> {
   }
 }
 
-/** For how long other calls are passed over. A wait without an estimate may be due to the call's own cap, which stops no others. */
+/**
+ * How long other calls are passed over. A wait without an estimate may be due to the call's own cap, which stops no
+ * others.
+ */
 function fullMs(waitMs: number, heldMs: number): number {
   return waitMs === Infinity ? 0 : Math.max(FULL_MS_MIN, waitMs - heldMs);
 }
 
-/** @throws there is none */
+/** @throws if `waits` is empty */
 export function longestOf<Each extends { readonly waitMs: number }>(waits: readonly Each[]): Each {
   return waits.reduce((longest, one) => (one.waitMs > longest.waitMs ? one : longest));
 }
 
-/** Names the other pools among those that a call has no slot of. */
+/** Names of the other pools in which a call has no slot yet. */
 export function othersOf(missing: readonly Placement[], placement: Placement): string[] {
   return missing.filter((one) => one !== placement).map(nameOf);
 }

@@ -19,27 +19,27 @@ import type { PoolSource } from './pools.ts';
 import { releasePausesMs, resumeMs, resumeRetryMs } from './retry-delays.ts';
 import { pause, type Background } from '../../runtime/background.ts';
 
-/** Time after which a call that runs sends its first renewal. Most calls end before, and a renewal is a round trip. */
+/** When a running call sends its first renewal. Most calls end before, and a renewal is a round trip. */
 const FIRST_RENEWAL_MS = 1_000;
 
 /** How long a parked renewal may take before it counts as lost with the instance that held it. */
 const RENEWAL_LOST_MS = RENEW_EVERY_MS + 5_000;
 
-/** Minimum time for which a renewal is parked. After two sooner answers in a row the holder pauses. */
+/** Minimum time for which a renewal is parked. After two earlier answers in a row the holder pauses. */
 const RENEW_AGAIN_MS = 1_000;
 
-/** How long a release, or a try to resume, may take before it counts as lost. */
+/** How long a release, or an attempt to resume, may take before it counts as lost. */
 const ANSWER_LOST_MS = 3_000;
 
 /** How a lease ended, as far as its holder knows. */
 export type LeaseEnd = Pick<CallEnd, 'outcome' | 'status' | 'reason' | 'used'>;
 
-/** The answer by which a lease is held; without a stub it is a lent slot, which no answer holds yet. */
+/** The answer that holds a lease. Without a stub it is a prefetched slot, which no answer holds yet. */
 type HeldBy = Omit<GrantedAnswer, 'kind' | 'lease' | 'leaseId' | 'configVersion'> & {
   readonly lease: LeaseRpc | null;
 };
 
-/** Since when a lease is held, how long it lasts without a renewal, and who hears that its group knows it, or its end. */
+/** When a lease began, how long it lasts without a renewal, and a callback for when its group knows it, or its end. */
 interface HeldSince {
   readonly onKnown: () => void;
   readonly grantedAt: number;
@@ -47,7 +47,7 @@ interface HeldSince {
   readonly ttlMs: number;
 }
 
-/** The part of a lease's hold that its call needs. */
+/** The methods of a lease that its call needs. */
 export type CallLease = Pick<
   LeaseHolder,
   | 'leaseId'
@@ -64,40 +64,39 @@ export type CallLease = Pick<
 >;
 
 /**
- * The Worker's side of a lease: keeps it renewed while the call runs, takes it up again after the
- * object was reset, and gives it back exactly once.
+ * The Worker's side of a lease. Renews it while the call runs, resumes it after the object was reset, and releases it
+ * exactly once.
  */
 export class LeaseHolder {
   #pool: PoolSource;
   #self: ResumeRequest;
   readonly #ctx: Background;
   readonly #after: Schedule;
-  /** The answer that it holds the lease by. */
+  /** The answer that holds the lease. */
   #granted: HeldBy;
   readonly #grantedAt: number;
-  /** When the last renewal was sent that was acknowledged, or the lease was granted. */
+  /** When the last acknowledged renewal was sent, or when the lease was granted. */
   #renewedAt: number;
-  /** How long it lasts without a renewal. */
+  /** How long the lease lasts without a renewal. */
   #ttlMs: number;
   readonly #onKnown: () => void;
   #status: number | null = null;
   #notes: CallNotes | undefined;
   #isReleased = false;
-  /** Nothing was said of the lease by its id: only the instance that granted it can have heard of it. */
+  /** No message has named the lease by its id, so only the instance that granted it can know it. */
   #isSole: boolean;
   #isEndReported = false;
   #reported: Promise<unknown> | null = null;
   #moving: Promise<unknown> | null = null;
   #callOffRenewal: (() => void) | null = null;
   #onRevoked: (() => void) | null = null;
-  /** Whether the loop of renewals has begun. */
   #isRenewing = false;
   #isRevoked = false;
   #refusal: RefusalKind | null = null;
   readonly #onEnd: ((end: LeaseEnd) => void) | null;
-  /** Whether the group wants to hear at the headers that the upstream took the call. */
+  /** Whether the group requests a report at the headers that the upstream accepted the call. */
   readonly wantsServed: boolean;
-  /** Whether others waited for its slot when it was granted. */
+  /** Whether other calls were queued for its slot at the grant. */
   readonly hasWaiters: boolean;
 
   constructor(
@@ -116,7 +115,7 @@ export class LeaseHolder {
     this.#onEnd = onEnd;
     this.#pool = pool;
     this.#self = self;
-    // Of one that is held by its id other requests may have spoken.
+    // Other requests may have named a lease that is held by its id.
     this.#isSole = self.byId !== true;
     this.#granted = granted;
     this.wantsServed = granted.wantsServed ?? false;
@@ -129,15 +128,18 @@ export class LeaseHolder {
     return this.#self.leaseId;
   }
 
-  /** The upstream's status, told to the group with the next renewal or the release, and what is told with that alone: later notes come on top. */
+  /**
+   * Notes the upstream's status and other facts for the next renewal or the release. Later notes are added to earlier
+   * ones.
+   */
   reportAnswer(status: number, notes?: CallNotes): void {
     this.#status = status;
     if (notes !== undefined) this.#notes = { ...this.#notes, ...notes };
   }
 
   /**
-   * Tells the group what the upstream said. A caller that leaves does not take it back, so the work is
-   * kept alive beyond the call; a report that is lost costs another refusal at the most.
+   * Reports an upstream's signal to the group. It stays valid if the caller leaves, so the work is kept alive beyond
+   * the call. A lost report costs one more refusal at most.
    */
   report(signal: UpstreamSignal, isRepeat: boolean): void {
     if (signal.kind !== 'served') this.#refusal = signal.kind;
@@ -152,10 +154,10 @@ export class LeaseHolder {
   }
 
   /**
-   * Renews the lease until its release. The first renewal is due after `firstMs`, unless there was one. A revocation is the answer
-   * of a renewal: `onRevoked` then has to abort the call and release the lease. A call that held the lease while it waited in
-   * another group calls this again once it runs. There is one loop all the same: each of two would answer the other's parked
-   * renewal at once.
+   * Renews the lease until its release. The first renewal is due after `firstMs`, unless there was one. A revocation is
+   * the answer to a renewal, and `onRevoked` then has to abort the call and release the lease. A call that held the
+   * lease while it waited in another group calls this again once it runs. There is still one loop, because each of two
+   * would answer the other's parked renewal immediately.
    */
   keep(onRevoked: () => void, firstMs = FIRST_RENEWAL_MS): void {
     this.#onRevoked = onRevoked;
@@ -168,38 +170,38 @@ export class LeaseHolder {
     });
   }
 
-  /** Takes in answers that were still on their way when the first grant arrived. */
+  /** Processes answers that were still in transit when the first grant arrived. */
   async adoptLate(late: readonly Promise<AcquireEnd>[]): Promise<void> {
     await Promise.all(
       late.map(async (one) => {
         const end = await one;
         if (end.kind !== 'granted' || !this.#adopt(end)) return;
-        // The instance that it holds the lease by now takes the call to run there.
+        // The instance that now holds the lease assumes that the call runs at this member.
         const isElsewhere = end.member !== this.#self.member;
         if (isElsewhere && (await this.#resume()) === 'gone') this.#revoke();
       }),
     );
   }
 
-  /** The call has its slots in all its groups: this one no longer counts as held by one that waits. */
+  /** Reports that the call has its slots in all groups, so this one no longer counts as held by a queued call. */
   async confirm(): Promise<void> {
     try {
       await within(ANSWER_LOST_MS, Promise.resolve(this.#granted.lease?.confirm()), this.#after);
     } catch {
-      // Then the group takes it for one that waits, until it ends.
+      // The group then counts it as held by a queued call until it ends.
     }
   }
 
-  /** Gives the slot back, because another pool of the call is full for about so long; 0: for an unknown time. */
+  /** Releases the slot because another pool of the call is full for about `forMs`. 0 if the time is unknown. */
   async yieldSlot(pool: string, forMs: number): Promise<void> {
-    // Both arrive in this order. The first may be lost, or an older object may not know it.
+    // The two messages arrive in this order. The first may be lost, or an older object may not know it.
     const reported = forMs > 0 ? this.#granted.lease?.passOver(pool, forMs) : undefined;
     await Promise.all([Promise.resolve(reported).catch(() => {}), this.release('unused')]);
   }
 
   /**
-   * Moves the lease to another pool, which counts it whatever its limit is. Where that one cannot be reached, the lease stays
-   * where it is.
+   * Moves the lease to another pool, which counts it even above its limit. If that pool cannot be reached, the lease
+   * stays in this one.
    */
   moveTo(pool: PoolSource, to: Pick<ResumeRequest, 'partition' | 'assumed' | 'tenant'>): void {
     if (this.#isReleased) return;
@@ -207,17 +209,17 @@ export class LeaseHolder {
     this.#ctx.waitUntil(this.#moving);
   }
 
-  /** Tells of the lease to whoever is to hold it by its id from now on. Null: there is none to be held. */
+  /** The lease for its next holder, which will hold it by its id. null if there is none to hold. */
   async forRun(): Promise<ResumeRequest | null> {
     if (this.#moving !== null) await this.#moving;
-    // A lent slot becomes a lease first.
+    // A prefetched slot becomes a lease first.
     if (this.#granted.lease === null && (await this.#resume()) === 'gone') return null;
     if (this.#isReleased || this.#isRevoked) return null;
     this.#isSole = false;
     return { ...ownFieldsOf(this.#held()), byId: true, kind: 'run' };
   }
 
-  /** Leaves the lease to whoever holds it by its id by now. */
+  /** Leaves the lease to the holder that holds it by its id. */
   letGo(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -228,12 +230,12 @@ export class LeaseHolder {
     this.#onEnd?.({ outcome: 'success', status: this.#status, reason: null, used: null });
   }
 
-  /** Gives the slot back. Later calls change nothing. */
+  /** Releases the slot. Later calls have no effect. */
   async release(outcome: LeaseOutcome, settlement?: Settlement): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#callOffRenewal?.();
-    // What the upstream said is about this lease, so the group hears it before the lease is gone.
+    // The report concerns this lease, so the group must receive it before the lease ends.
     if (this.#reported !== null) await this.#reported;
     if (this.#moving !== null) await this.#moving;
     const { lease } = this.#granted;
@@ -249,7 +251,7 @@ export class LeaseHolder {
       );
       await within(ANSWER_LOST_MS, released, this.#after);
     } catch {
-      // Whatever failed: the object may have been reset, and errors after a reset do not say so.
+      // The object may have been reset, and errors after a reset do not indicate that.
       await this.#releaseById(outcome, settlement);
     } finally {
       lease?.[Symbol.dispose]();
@@ -259,7 +261,7 @@ export class LeaseHolder {
     }
   }
 
-  /** Notes that go with a release: most have none. */
+  /** The notes to send with a release. Most have none. */
   #notesToSend(): [notes?: CallNotes] {
     return this.#notes === undefined ? [] : [this.#notes];
   }
@@ -267,7 +269,7 @@ export class LeaseHolder {
   async #move(pool: PoolSource, self: ResumeRequest): Promise<void> {
     const sentAt = steadyClock.now();
     const heldMs = sentAt - this.#grantedAt;
-    // None of the slots that an earlier instance there may have handed out is this one.
+    // This slot is none of those that an earlier instance there may have granted.
     const resuming = pool().resume({ ...self, heldMs, hasLapsed: true });
     let taken: ResumeAnswer;
     try {
@@ -283,12 +285,12 @@ export class LeaseHolder {
     this.#granted = taken;
     this.#renewedAt = sentAt;
     this.#ttlMs = LEASE_TTL_MS;
-    // It tells nothing of the call there: the other pool will hear it.
+    // The release reports nothing about the call. The other pool will receive that.
     await within(ANSWER_LOST_MS, Promise.resolve(before?.release('unused', null)), this.#after);
     before?.[Symbol.dispose]();
   }
 
-  /** Of two answers that carry the lease the one with the larger attachment holds it. Returns whether it is this one. */
+  /** Of two answers with the lease, the one with the larger attachment holds it. Returns whether it is this one. */
   #adopt(granted: GrantedAnswer): boolean {
     if (this.#isReleased || granted.attachment < this.#granted.attachment) {
       granted.lease[Symbol.dispose]();
@@ -335,7 +337,7 @@ export class LeaseHolder {
     }
   }
 
-  /** Tries for as long as the call runs: without it, its slots are given up and its stream goes on. */
+  /** Retries while the call runs. Without a resumed lease its slots are given up although its stream continues. */
   async #resume(): Promise<'resumed' | 'gone'> {
     await pause(resumeMs(), this.#after);
     for (let retries = 0; !this.#isReleased; retries += 1) {
@@ -343,7 +345,7 @@ export class LeaseHolder {
       try {
         return await within(ANSWER_LOST_MS, resuming, this.#after);
       } catch (error) {
-        // An answer that comes late is adopted all the same.
+        // A late answer is adopted too.
         resuming.catch(() => {});
         await pause(resumeRetryMs(retries, isOverload(error)), this.#after);
       }
@@ -358,7 +360,7 @@ export class LeaseHolder {
     if (answer.kind === 'gone') {
       const { attachment: known } = this.#granted;
       if ((answer.attachment ?? known) < known) {
-        throw new Error('an instance that was replaced says gone');
+        throw new Error('a replaced instance reported the lease as gone');
       }
       return 'gone';
     }
@@ -366,12 +368,12 @@ export class LeaseHolder {
     return 'resumed';
   }
 
-  /** Tells of the lease to an instance that may not know it. */
+  /** The lease as described to an instance that may not know it. */
   #held(): ResumeRequest {
     const now = steadyClock.now();
     const hasLapsed = now >= this.#renewedAt + this.#ttlMs;
     const heldMs = now - this.#grantedAt;
-    // An instance that took it up above the limit has settled what was reserved, and says so by none.
+    // An instance that resumed the lease above the limit has settled its reservation, and reports none.
     const { attachment, nested, heirOf: nextHolderOf, reserved } = this.#granted;
     const held = {
       ...(nested && { nested }),
@@ -381,7 +383,7 @@ export class LeaseHolder {
     return { ...this.#self, ...held, attachment, heldMs, hasLapsed };
   }
 
-  /** Reports by the lease's id, but not behind its end: another instance would take it for one that is held. */
+  /** Reports by the lease's id, but never after its end, because another instance would then count it as held. */
   async #reportById(signal: UpstreamSignal, isRepeat: boolean): Promise<void> {
     if (this.#isEndReported) return;
     this.#isSole = false;
@@ -389,8 +391,8 @@ export class LeaseHolder {
   }
 
   /**
-   * Tries at once, and then spread over ten seconds: with this one many more have failed. No later, however long the
-   * tries take: what has ended is known for 30 s after a reset.
+   * Attempts the release immediately, and then spread over ten seconds, because many others have failed at the same
+   * time. It never takes longer, however long the attempts take: ended leases are remembered for 30 s after a reset.
    */
   async #releaseById(outcome: LeaseOutcome, settlement?: Settlement): Promise<void> {
     let dueAt = steadyClock.now();
@@ -410,13 +412,13 @@ export class LeaseHolder {
         );
         return await within(ANSWER_LOST_MS, work, this.#after);
       } catch {
-        // The next try; after the last one the lease's TTL ends it.
+        // Retried below. After the last attempt the lease's TTL ends it.
       }
     }
   }
 }
 
-/** Leaves out what was about the call's isolate, and about its wait. */
+/** Leaves out fields about the call's isolate and its wait. */
 function ownFieldsOf(held: ResumeRequest): ResumeRequest {
   const { leaseId, ticketId, caller, agent, upstream, model, group, partition, assumed } = held;
   const { tenant, lane, slots, member, attachment, hasLapsed, heldMs } = held;

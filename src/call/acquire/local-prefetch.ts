@@ -9,40 +9,40 @@ import type { Settlement } from '../../core/words/usage.ts';
 import { PREFETCH_STARTS_MS, PREFETCH_TTL_MS } from '../../core/words/settings.ts';
 import { steadyClock, type SteadyClock } from '../../runtime/steady-clock.ts';
 
-/** How long no call starts until what is not used is given back. */
+/** How long no call must start before unused slots are released. */
 const IDLE_MS = 250;
 
-/** How long nothing is heard of a keeper until it is lost: it looks four times as often. */
+/** How long a keeper may be silent before it counts as lost. It checks four times as often. */
 const KEEPER_LOST_MS = 1_000;
 
-/** How long one request keeps a loan before the next call takes over: what goes on behind an answer has half a minute. */
+/**
+ * How long one request keeps a prefetch before the next call takes over. Work after an answer may run for half a
+ * minute.
+ */
 const KEEPER_MAX_MS = 20_000;
 
-/**
- * How long a call may run on a slot until it has died with its context: if it lives, it asks for a lease of its own
- * long before.
- */
+/** When a call on a slot counts as dead with its context. A live call acquires its own lease long before. */
 const CALL_LOST_MS = PREFETCH_TTL_MS;
 
-/** Maximum calls of a kind that one report tells of one by one: the last ones, as many as are worth remembering. */
+/** Maximum calls of a kind that one report lists individually. These are the last ones. */
 const LAST_MAX = 200;
 
-/** Maximum pairs of team and model that one report tells of apart. */
+/** Maximum pairs of team and model that one report lists separately. */
 const COST_LINES_MAX = 50;
 
-/** A slot of a loan. */
+/** A prefetched slot. */
 export interface LocalSlot {
   readonly slot: string;
   readonly attachment: number;
 }
 
-/** A call that runs on a lent slot, as it is told of. */
+/** A call on a prefetched slot, as it is reported. */
 export type PrefetchedCall = Pick<
   PrefetchedCalls,
   'caller' | 'tenant' | 'agent' | 'upstream' | 'model' | 'lane'
 > & { readonly leaseId: string };
 
-/** Calls of one kind, as they are added up. */
+/** Calls of one kind, added up. */
 interface PrefetchedCallSum {
   readonly of: Pick<
     PrefetchedCalls,
@@ -56,37 +56,37 @@ interface PrefetchedCallSum {
     endedAt: number,
     requestId: string | undefined,
   ])[];
-  /** Null: none of them stands in the costs of the group. */
+  /** null if the costs of the group include none of them. */
   costs: ReportedCost[] | null;
 }
 
 /**
- * The slots that one instance of a pool has lent to this isolate. Plain data only: what one request began, another one
- * goes on with, and neither may wait for the other.
+ * The slots that one instance of a pool has prefetched to this isolate. It holds plain data only, because several
+ * requests work on it and none may wait for another.
  */
 export class LocalPrefetch {
   readonly id: string;
-  /** The version of the configuration by which calls may start on it. */
+  /** The version of the configuration whose calls may start on it. */
   configVersion: number;
   readonly #clock: Pick<SteadyClock, 'now'>;
   readonly #free: LocalSlot[] = [];
-  /** Slots that calls run on: how many there were when each began, and when that was. */
+  /** Slots on which calls run: how many there were when each call began, and when that was. */
   readonly #used = new Map<LocalSlot, { readonly atOnce: number; readonly since: number }>();
-  /** When the last message was sent that the pool has acknowledged as renewing it. */
+  /** When the last message was sent that the pool acknowledged as a renewal. */
   #renewedAt: number;
   #usedAt: number;
-  /** Those of them whose calls have asked for leases of their own. */
+  /** Those whose calls have requested their own leases. */
   readonly #owned = new Set<LocalSlot>();
-  /** The most slots that calls ran on when one began that has ended well since the last report. */
+  /** Maximum slots in use at the start of a call that ended successfully since the last report. */
   #peak = 0;
-  /** The most that calls ran on since it was last seen what is spare. */
+  /** Maximum slots in use since spare ones were last computed. */
   #needed = 0;
-  /** The attachment of the slots that were lent last. */
+  /** The attachment of the slots that were prefetched last. */
   #newest = 0;
-  #isOver = false;
+  #hasEnded = false;
   #isGone = false;
   #ended = new Map<string, PrefetchedCallSum>();
-  /** Counts keepers: only the newest goes on. */
+  /** Counts keepers. Only the newest continues. */
   #keeper = 0;
   #keeperBeganAt = -Infinity;
   #keeperSeenAt = -Infinity;
@@ -104,12 +104,12 @@ export class LocalPrefetch {
     this.#renewedAt = renewedAt;
   }
 
-  /** Nothing starts on it any more: it was called back, or is not known. */
+  /** No call starts on it any more. The pool has recalled it, or does not know it. */
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#hasEnded;
   }
 
-  /** Its pool does not know it, or has given its slots up: what runs on it is on its own. */
+  /** Its pool does not know it, or has given its slots up. Calls on it run without a counted slot. */
   get isGone(): boolean {
     return this.#isGone;
   }
@@ -128,11 +128,11 @@ export class LocalPrefetch {
   }
 
   /**
-   * Tells whether slots come too late to be used: their loan was called back, or is one before this. By a second count of the same
-   * loan its pool would believe that nobody keeps it, as soon as one of them is at its end.
+   * Returns whether slots arrived too late to be used, because their prefetch was recalled or precedes this one. With a
+   * second count of the same prefetch, its pool would assume that it is not kept once one of them ends.
    */
   comesAfter({ loan: prefetch, attachment }: PrefetchedSlots): boolean {
-    return prefetch === this.id ? this.#isOver : attachment < this.#newest;
+    return prefetch === this.id ? this.#hasEnded : attachment < this.#newest;
   }
 
   add({ slots, attachment }: PrefetchedSlots): void {
@@ -141,10 +141,10 @@ export class LocalPrefetch {
     for (const slot of slots) this.#free.push({ slot, attachment });
   }
 
-  /** Takes a slot for a call that starts now. Null: it has to ask. */
+  /** Takes a slot for a call that starts now. null if the call has to ask the pool. */
   take(): LocalSlot | null {
     const now = this.#clock.now();
-    if (this.#isOver || now >= this.#renewedAt + PREFETCH_STARTS_MS) return null;
+    if (this.#hasEnded || now >= this.#renewedAt + PREFETCH_STARTS_MS) return null;
     const slot = this.#free.pop();
     if (slot === undefined) return null;
     this.#used.set(slot, { atOnce: this.#used.size + 1, since: now });
@@ -153,25 +153,25 @@ export class LocalPrefetch {
     return slot;
   }
 
-  /** Takes a slot back of a call that has ended. True: it is to be given back to the pool. */
+  /** Returns the slot of a call that has ended. True if it has to be released to the pool. */
   takeBack(slot: LocalSlot): boolean {
     this.#used.delete(slot);
-    if (!this.#isOver) this.#free.push(slot);
-    return this.#isOver;
+    if (!this.#hasEnded) this.#free.push(slot);
+    return this.#hasEnded;
   }
 
-  /** Takes note that a call asks for a lease of its own in place of its slot. */
+  /** Notes that a call requests its own lease instead of its slot. */
   own(slot: LocalSlot): void {
     if (this.#used.has(slot)) this.#owned.add(slot);
   }
 
-  /** Parts with a slot that its pool knows as the lease of a call by now, or as ended. */
+  /** Removes a slot that its pool now knows as the lease of a call, or as ended. */
   part(slot: LocalSlot): void {
     this.#used.delete(slot);
     this.#owned.delete(slot);
   }
 
-  /** Notes a call that has ended well, for the next report. */
+  /** Notes a call that ended successfully, for the next report. */
   note(
     call: PrefetchedCall,
     slot: LocalSlot,
@@ -194,11 +194,11 @@ export class LocalPrefetch {
     sum.heldMs += now - beganAt;
     sum.last.push([leaseId, beganAt, now, requestId]);
     if (used !== undefined) addCost((sum.costs ??= []), model, used);
-    // Not each time, which would move all of them.
+    // Not on every call, because each splice moves all entries.
     if (sum.last.length >= 2 * LAST_MAX) sum.last.splice(0, LAST_MAX);
   }
 
-  /** Takes what is to be told since the last report. What gets lost with it is not told again. */
+  /** Returns what happened since the last report. A lost report is not repeated. */
   report(): PrefetchReport {
     const now = this.#clock.now();
     this.#dropLost(now);
@@ -220,7 +220,7 @@ export class LocalPrefetch {
     return report;
   }
 
-  /** Forgets slots of calls that nobody ends any more. Their pool misses them, and has them lapse. */
+  /** Drops slots of calls that died. Their pool misses these slots and expires them. */
   #dropLost(now: number): void {
     for (const [slot, { since }] of this.#used) {
       if (now - since >= CALL_LOST_MS && !this.#owned.has(slot)) this.#used.delete(slot);
@@ -231,18 +231,18 @@ export class LocalPrefetch {
     this.#renewedAt = sentAt;
   }
 
-  /** Has nothing start on it any more; `isGone`: nor need anybody keep it. */
+  /** Stops new calls on it. With `isGone` it need not be kept either. */
   end(isGone: boolean): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#isGone ||= isGone;
   }
 
-  /** Takes out all that is not used, to be given back. */
+  /** Removes all unused slots, to release them. */
   takeFree(): LocalSlot[] {
     return this.#free.splice(0);
   }
 
-  /** Takes out what was not used since this was last asked. */
+  /** Removes the slots that were not used since the last time. */
   takeSpare(): LocalSlot[] {
     const kept = this.#needed - this.#used.size;
     this.#needed = this.#used.size;
@@ -253,47 +253,47 @@ export class LocalPrefetch {
     return this.#clock.now() - this.#usedAt >= IDLE_MS;
   }
 
-  /** Makes a request that gives slots back. */
+  /** The request that releases slots. */
   backOf(slots: readonly LocalSlot[], report: PrefetchReport): GiveBackRequest {
     return { ...report, slots, hasLapsed: this.hasLapsed };
   }
 
-  /** Whether nobody keeps it. */
+  /** Whether no request keeps it. */
   get needsKeeper(): boolean {
-    if (this.#isOver || this.isEmpty) return false;
+    if (this.#hasEnded || this.isEmpty) return false;
     const now = this.#clock.now();
     const isLost = now - this.#keeperSeenAt >= KEEPER_LOST_MS;
     return isLost || now - this.#keeperBeganAt >= KEEPER_MAX_MS;
   }
 
-  /** Begins to keep it. Returns by which number. */
+  /** Starts to keep it. Returns the number of the keeper. */
   beginKeeping(): number {
     this.#keeperBeganAt = this.#clock.now();
     this.#keeperSeenAt = this.#keeperBeganAt;
     return (this.#keeper += 1);
   }
 
-  /** Whether a keeper is still the newest; noted that it lives. */
+  /** Returns whether a keeper is still the newest, and notes that it is alive. */
   isKeptBy(keeper: number): boolean {
     if (this.#keeper !== keeper) return false;
     this.#keeperSeenAt = this.#clock.now();
     return true;
   }
 
-  /** Ends the keeping: the next call that starts or ends goes on with it. */
+  /** Ends the keeping. The next call that starts or ends continues it. */
   endKeeping(keeper: number): void {
     if (this.#keeper === keeper) this.#keeperSeenAt = -Infinity;
   }
 }
 
-/** Adds the reported use of a call to those of its team and model. `model`: the one that the call named. */
+/** Adds the reported usage of a call to that of its team and model. `model` is the one that the call named. */
 function addCost(costs: ReportedCost[], model: string | null, used: Settlement): void {
   const { bill, usd, inputTokens, outputTokens, cachedTokens = 0, isUnpriced, seen } = used;
   if (bill === undefined) return;
   const { team } = bill;
   const indexOf = (name: string | null): number =>
     costs.findIndex((line) => line.team === team && line.model === name);
-  // Upstreams name models in their answers: however many they are, a report is bounded.
+  // Upstreams name models in their answers, and a report must stay bounded however many there are.
   const named = model ?? bill.model;
   const name = indexOf(named) < 0 && costs.length >= COST_LINES_MAX ? null : named;
   const sums = {

@@ -12,28 +12,30 @@ interface Failed {
   readonly overloaded: boolean;
   /** The account has reached its spending cap. */
   readonly capped: boolean;
-  /** The object was reset while it had the call. */
+  /** The object was reset while it processed the call. */
   readonly reset: boolean;
 }
 
-/** The end of one acquire call. */
 export type AcquireEnd = AcquireAnswer | Failed;
 
-/** A grant, and the acquire calls still on their way. One that comes back granted is the lease's new holder. */
+/**
+ * A grant, and the acquire calls still in transit. If one of them returns a grant, that answer becomes the lease's
+ * holder.
+ */
 export interface GrantedTurn {
   readonly kind: 'granted';
   readonly granted: GrantedAnswer;
   readonly late: readonly Promise<AcquireEnd>[];
 }
 
-/** The next thing that happens to a call that waits for its slot. */
+/** The next event for a call that waits for its slot. */
 export type WaitStep =
   | GrantedTurn
   | Exclude<AcquireEnd, { kind: 'granted' }>
-  /** The end of the call that this one superseded; null: it had come before, or there was none. */
+  /** The end of the call that this one superseded. null if it had ended before, or there was none. */
   | { readonly kind: 'slice_over'; readonly superseded: AcquireEnd | 'silent' | null }
   | { readonly kind: 'rested' }
-  /** The caller has gone. */
+  /** The caller has left. */
   | { readonly kind: 'left' };
 
 const RESTED: WaitStep = { kind: 'rested' };
@@ -45,10 +47,10 @@ export class OpenCalls {
   readonly #left: Promise<WaitStep>;
   /** The last one first. */
   #open: readonly Promise<AcquireEnd>[] = [];
-  /** One of them was lost, and with it perhaps a lease. */
+  /** One of them was lost, and perhaps a lease with it. */
   #isOneLost = false;
-  /** All were over when the last one was made, or one before it, and one of them was lost. */
-  #isAnew = false;
+  /** All had ended when one was made, and one of them was lost. */
+  #hasLostAll = false;
 
   constructor(pool: PoolSource, after: Schedule, signal: AbortSource) {
     this.#pool = pool;
@@ -57,8 +59,8 @@ export class OpenCalls {
   }
 
   /**
-   * Makes an acquire call, and waits for what happens next: its answer, a grant to one that it superseded, the end of
-   * `waitMs`, or the caller's leaving. An object that lives answers a call at once when the next one supersedes it.
+   * Makes an acquire call and waits for the next event: its answer, a grant to a superseded call, the end of `waitMs`,
+   * or the caller leaving. A live object answers a call immediately when the next one supersedes it.
    */
   acquire(request: AcquireRequest, waitMs: number): Promise<WaitStep> {
     const [before] = this.#open;
@@ -66,22 +68,22 @@ export class OpenCalls {
     const older = this.#grants((one, end) => {
       if (one === before) superseded = end;
     });
-    this.#isAnew ||= this.#isOneLost && this.#open.length === 0;
-    const call = acquireCall(this.#pool, this.#isAnew ? { ...request, isAnew: true } : request);
+    this.#hasLostAll ||= this.#isOneLost && this.#open.length === 0;
+    const call = acquireCall(this.#pool, this.#hasLostAll ? { ...request, isAnew: true } : request);
     this.#open = [call, ...this.#open];
     const answer = call.then((end) => this.#turnOf(call, end));
     const sliceOver = (): WaitStep => ({ kind: 'slice_over', superseded });
     return this.#first([answer, ...older], waitMs, sliceOver);
   }
 
-  /** Makes no call for a while, which the caller's leaving and a grant to an open one end. */
+  /** Makes no call for a while. The caller leaving, or a grant to an open call, ends that early. */
   rest(ms: number): Promise<WaitStep> {
     return this.#first(this.#grants(), ms, () => RESTED);
   }
 
   /**
-   * Ends the asking. A lease that a call nobody waits for any more may still bring is given back: letting go of it
-   * alone would count it as used.
+   * Stops asking. A lease that an abandoned call may still bring is released explicitly, because disposal alone would
+   * count it as used.
    */
   end<End>(end: End): End {
     for (const one of this.#open) {
@@ -104,19 +106,19 @@ export class OpenCalls {
     return turn;
   }
 
-  /** Grants to the calls that are open now. Whatever else they are answered is none to the ticket any more. */
+  /** Grants to the calls that are open now. Other answers to them no longer matter to the ticket. */
   #grants(
-    hear: (one: Promise<AcquireEnd>, end: AcquireEnd) => void = () => {},
+    onEnd: (one: Promise<AcquireEnd>, end: AcquireEnd) => void = () => {},
   ): Promise<WaitStep>[] {
     return this.#open.map(async (one) => {
       const end = await one;
-      hear(one, end);
+      onEnd(one, end);
       const turn = this.#turnOf(one, end);
       return turn.kind === 'granted' ? turn : new Promise<never>(() => {});
     });
   }
 
-  /** A grant stays among the open ones: nobody may have waited for it when it came. */
+  /** A grant stays among the open calls, because it may have arrived unnoticed. */
   #turnOf(call: Promise<AcquireEnd>, end: AcquireEnd): WaitStep {
     const others = this.#open.filter((one) => one !== call);
     if (end.kind === 'granted') return { kind: 'granted', granted: end, late: others };

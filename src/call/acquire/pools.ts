@@ -9,8 +9,8 @@ import { ownOrShared } from './shared-partition.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
 /**
- * Gives a new stub of the pool at every call: after an error a stub stays broken, and the documents
- * ask for a new one.
+ * Returns a new stub of the pool on every call. A stub stays broken after an error, and Cloudflare's documentation says
+ * to create a new one.
  */
 export type PoolSource = () => CallPool;
 
@@ -34,8 +34,8 @@ export function poolSource(
 }
 
 /**
- * Gives the same for a lease that is held by its id. Its pool may have been on trial when it was granted. In a group that has too
- * many partitions it was handed over to a pool that others share, and the lease still names its own.
+ * The same for a lease that is held by its id. Its pool may have been unverified at the grant. In a group with too many
+ * partitions it was moved to a shared pool, and the lease still names its own.
  */
 export function poolSourceOfHeld(env: Env, placement: Placement, table: RoutingTable): PoolSource {
   const isFull = table.snapshot.fullGroups?.includes(placement.group) === true;
@@ -43,7 +43,7 @@ export function poolSourceOfHeld(env: Env, placement: Placement, table: RoutingT
   return poolSource(env, placement, table, mayShare || isUnverified(env, placement));
 }
 
-/** Whether a pool may be among those that had no success yet. */
+/** Whether a pool may still be unverified. */
 export function isUnverified(env: Env, placement: Placement): boolean {
   return env.TRIALS !== undefined && isVerifiedLater(placement) && !isKnownVerified(placement);
 }

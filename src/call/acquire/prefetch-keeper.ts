@@ -9,18 +9,18 @@ import type { LocalPrefetch, LocalSlot } from './local-prefetch.ts';
 import type { PoolSource } from './pools.ts';
 import { releasePausesMs, resumeRetryMs } from './retry-delays.ts';
 
-/** How often a keeper looks whether its loan is used. */
+/** How often a keeper checks whether its prefetch is used. */
 const LOOK_EVERY_MS = 250;
 
-/** How long one request keeps a loan at the most: what goes on behind an answer has half a minute. */
+/** Maximum time for which one request keeps a prefetch. Work after an answer may run for half a minute. */
 const KEPT_MAX_MS = 25_000;
 
 /** How long a message may take before it counts as lost. */
 const ANSWER_LOST_MS = 3_000;
 
 /**
- * Keeps a loan of this isolate, as work of one request: renews it, gives back what is not used, and hears when its slots
- * are wanted back.
+ * Keeps a prefetch of this isolate as work of one request: renews it, releases unused slots, and receives the pool's
+ * recall.
  */
 export class PrefetchKeeper {
   readonly #prefetch: LocalPrefetch;
@@ -40,13 +40,13 @@ export class PrefetchKeeper {
     const endsAt = steadyClock.now() + KEPT_MAX_MS;
     const prefetch = this.#prefetch;
     try {
-      for (let failures = 0; this.#goesOn;) {
+      for (let failures = 0; this.#isActive;) {
         try {
           await (this.#rpc === null ? this.#begin() : this.#renew(this.#rpc));
           failures = 0;
         } catch (error) {
           this.#drop();
-          // The pool gives its slots up: none of them may be used any more.
+          // The pool gives its slots up, so none of them may be used any more.
           if (prefetch.hasLapsed) prefetch.end(true);
           else await pause(resumeRetryMs(failures, isOverload(error)), this.#after);
           failures += 1;
@@ -60,7 +60,7 @@ export class PrefetchKeeper {
     }
   }
 
-  get #goesOn(): boolean {
+  get #isActive(): boolean {
     const prefetch = this.#prefetch;
     return prefetch.isKeptBy(this.#number) && !prefetch.isGone && !prefetch.isEmpty;
   }
@@ -85,24 +85,24 @@ export class PrefetchKeeper {
       prefetch.noteRenewed(sentAt);
       return this.#giveBack(prefetch.takeSpare());
     }
-    // Until the last call on it is over, or has a lease of its own, it is renewed all the same. That proves nothing any more: an
-    // instance that was replaced may call it back as well.
+    // It is still renewed until the last call on it ends or has its own lease. Such a renewal is no proof, because a
+    // replaced instance may recall it as well.
     prefetch.end(false);
     await this.#giveBack(prefetch.takeFree());
-    if (this.#goesOn) await pause(PREFETCH_RENEW_EVERY_MS, this.#after);
+    if (this.#isActive) await pause(PREFETCH_RENEW_EVERY_MS, this.#after);
   }
 
-  /** Gives back what no call uses while a renewal is parked. Null: there is nothing to keep any more. */
+  /** Releases unused slots while a renewal is parked. null if there is nothing left to keep. */
   async #meanwhile(renewing: Promise<RenewAnswer>): Promise<RenewAnswer | null> {
     const prefetch = this.#prefetch;
     for (;;) {
       const looked = pause(LOOK_EVERY_MS, this.#after).then(() => null);
       const answer = await Promise.race([renewing, looked]);
       if (answer !== null) return answer;
-      if (this.#goesOn && (prefetch.isIdle || prefetch.isOver)) {
+      if (this.#isActive && (prefetch.isIdle || prefetch.isOver)) {
         await this.#giveBack(prefetch.takeFree());
       }
-      if (this.#goesOn) continue;
+      if (this.#isActive) continue;
       renewing.catch(() => {});
       return null;
     }
@@ -118,7 +118,7 @@ export class PrefetchKeeper {
   }
 }
 
-/** Gives slots back, with several tries spread over ten seconds. After the last one they lapse. */
+/** Releases slots, with several attempts spread over ten seconds. After the last one they expire. */
 export async function giveBack(
   prefetch: LocalPrefetch,
   slots: readonly LocalSlot[],
@@ -131,7 +131,7 @@ export async function giveBack(
     try {
       return await within(ANSWER_LOST_MS, pool().giveBack(prefetch.backOf(slots, report)), after);
     } catch {
-      // What was to be counted may have been.
+      // A lost message may have been counted, so its calls are not reported again.
       report = silent(report);
     }
   }

@@ -10,13 +10,13 @@ import { seeToKeeper, type PrefetchContext } from './prefetched-slots.ts';
 import type { PrefetchedCall, LocalPrefetch, LocalSlot } from './local-prefetch.ts';
 import { giveBack } from './prefetch-keeper.ts';
 
-/** How long a call runs on a lent slot before it takes a lease of its own. */
+/** How long a call runs on a prefetched slot before it acquires its own lease. */
 const OWN_AFTER_MS = 1_000;
 
 interface PrefetchedLeaseParts {
   readonly loan: LocalPrefetch;
   readonly slot: LocalSlot;
-  readonly way: PrefetchContext;
+  readonly access: PrefetchContext;
   readonly known: PrefetchedCall;
   /** Builds the request that exchanges the slot for a lease. */
   readonly self: () => ResumeRequest;
@@ -24,13 +24,13 @@ interface PrefetchedLeaseParts {
 }
 
 /**
- * The hold of a call that runs on a slot which its isolate was lent. If it ends well within a second, its group hears of
- * it with others. Else the slot becomes a lease of its own, which is held like any other.
+ * The hold of a call on a prefetched slot. If the call succeeds within a second, its group receives it with others in
+ * one report. Otherwise the slot becomes a lease of its own.
  */
 export class PrefetchedLease implements CallLease {
   readonly #parts: PrefetchedLeaseParts;
   readonly #beganAt = steadyClock.now();
-  /** The lease that the slot has become; null: it is lent. */
+  /** The lease that the slot has become. null while it is a prefetched slot. */
   #own: LeaseHolder | null = null;
   #status: number | null = null;
   #notes: CallNotes | undefined;
@@ -59,13 +59,13 @@ export class PrefetchedLease implements CallLease {
   }
 
   keep(onRevoked: () => void): void {
-    const { after } = this.#parts.way;
+    const { after } = this.#parts.access;
     this.#callOff = after(OWN_AFTER_MS, () => {
       if (!this.#isReleased) this.#takeOwn().keep(onRevoked);
     });
   }
 
-  /** One that waits for other groups has asked. */
+  /** A call that waits for other groups never runs on a prefetched slot. */
   async confirm(): Promise<void> {}
 
   yieldSlot(): Promise<void> {
@@ -92,20 +92,20 @@ export class PrefetchedLease implements CallLease {
     if (this.#own !== null || !isReported || isReserved) {
       return this.#takeOwn().release(outcome, settlement);
     }
-    const { loan: prefetch, slot, way, known, onEnd } = this.#parts;
+    const { loan: prefetch, slot, access, known, onEnd } = this.#parts;
     if (outcome === 'success') {
       prefetch.note(known, slot, this.#status, this.#beganAt, this.#notes?.requestId, settlement);
     }
     onEnd({ outcome, status: this.#status, reason: null, used: settlement ?? null });
-    if (prefetch.takeBack(slot)) await giveBack(prefetch, [slot], way.pool, way.after);
-    else seeToKeeper(prefetch, way);
+    if (prefetch.takeBack(slot)) await giveBack(prefetch, [slot], access.pool, access.after);
+    else seeToKeeper(prefetch, access);
   }
 
-  /** Makes a lease of its own of the slot, by the next message about it. */
+  /** Exchanges the slot for its own lease, with the next message about it. */
   #takeOwn(): LeaseHolder {
     if (this.#own !== null) return this.#own;
-    const { loan, slot, way, self, onEnd } = this.#parts;
-    const { pool, ctx, after } = way;
+    const { loan, slot, access, self, onEnd } = this.#parts;
+    const { pool, ctx, after } = access;
     loan.own(slot);
     const lent = { loan: loan.id, slot: slot.slot, told: loan.report() };
     const { renewedAt } = loan;
@@ -114,7 +114,7 @@ export class PrefetchedLease implements CallLease {
     const since = { grantedAt: this.#beganAt, renewedAt, ttlMs: PREFETCH_TTL_MS, onKnown };
     this.#own = new LeaseHolder(pool, { ...self(), lent }, held, ctx, after, onEnd, since);
     if (this.#status !== null) this.#own.reportAnswer(this.#status, this.#notes);
-    seeToKeeper(loan, way);
+    seeToKeeper(loan, access);
     return this.#own;
   }
 }

@@ -6,13 +6,16 @@ import { LocalPrefetch, type LocalSlot } from './local-prefetch.ts';
 import { giveBack, PrefetchKeeper } from './prefetch-keeper.ts';
 import type { PoolSource } from './pools.ts';
 
-/** Maximum pools whose loans this isolate uses at once. */
+/** Maximum pools whose prefetched slots this isolate uses at the same time. */
 const PREFETCHES_MAX = 1_000;
 
-/** The last loan of each pool, on which calls of this isolate start. It stays when it is over, to know answers that come late. */
+/**
+ * The last prefetch of each pool, on which calls of this isolate start. It stays after its end, to recognize late
+ * answers.
+ */
 const prefetches = new Map<string, LocalPrefetch>();
 
-/** A way to a pool within one request. */
+/** Access to a pool within one request. */
 export interface PrefetchContext {
   readonly name: string;
   readonly pool: PoolSource;
@@ -20,48 +23,48 @@ export interface PrefetchContext {
   readonly after: Schedule;
 }
 
-/** Takes a lent slot of a pool for a call that was routed by `table`. Null: it has to ask. */
+/** Takes a prefetched slot of a pool for a call that was routed by `table`. null if the call has to ask the pool. */
 export function takePrefetchedSlot(
-  way: PrefetchContext,
+  access: PrefetchContext,
   table: RoutingTable,
 ): { readonly loan: LocalPrefetch; readonly slot: LocalSlot } | null {
-  const prefetch = prefetches.get(way.name);
+  const prefetch = prefetches.get(access.name);
   if (prefetch === undefined || prefetch.isOver || prefetch.isEmpty) return null;
   if (prefetch.configVersion !== table.snapshot.version || mayBeOld(table)) return null;
   const slot = prefetch.take();
-  seeToKeeper(prefetch, way);
+  seeToKeeper(prefetch, access);
   return slot === null ? null : { loan: prefetch, slot };
 }
 
-/** Takes in slots that a pool has lent to this isolate, by an answer to what was asked at `askedAt`. */
+/** Adds slots that a pool has prefetched to this isolate. `askedAt` is when the answered request was sent. */
 export function takeInPrefetched(
-  way: PrefetchContext,
+  access: PrefetchContext,
   prefetched: PrefetchedSlots,
   configVersion: number,
   askedAt: number,
 ): void {
-  const last = prefetches.get(way.name);
+  const last = prefetches.get(access.name);
   const isSame = last?.id === prefetched.loan;
   const prefetch = isSame ? last : new LocalPrefetch(prefetched.loan, configVersion, askedAt);
   if (last?.comesAfter(prefetched) === true || (last === undefined && !hasRoom())) {
     const { slots, attachment } = prefetched;
     const unused = slots.map((slot) => ({ slot, attachment }));
-    return way.ctx.waitUntil(giveBack(prefetch, unused, way.pool, way.after));
+    return access.ctx.waitUntil(giveBack(prefetch, unused, access.pool, access.after));
   }
-  if (!isSame) prefetches.set(way.name, prefetch);
+  if (!isSame) prefetches.set(access.name, prefetch);
   prefetch.configVersion = Math.max(prefetch.configVersion, configVersion);
   prefetch.add(prefetched);
-  seeToKeeper(prefetch, way);
+  seeToKeeper(prefetch, access);
 }
 
-/** Whether there is room for the loan of another pool, once those are forgotten on which no call runs. */
+/** Whether there is room for the slots of another pool, once prefetches without calls are dropped. */
 function hasRoom(): boolean {
   if (prefetches.size < PREFETCHES_MAX) return true;
   for (const [name, prefetch] of prefetches) if (prefetch.isEmpty) prefetches.delete(name);
   return prefetches.size < PREFETCHES_MAX;
 }
 
-/** Has this request keep a loan that nobody keeps. */
+/** Makes this request keep a prefetch that no request keeps. */
 export function seeToKeeper(prefetch: LocalPrefetch, { pool, ctx, after }: PrefetchContext): void {
   if (prefetch.needsKeeper) ctx.waitUntil(new PrefetchKeeper(prefetch, pool, after).run());
 }

@@ -1,5 +1,6 @@
 import type { Exceeded, LimitName } from '../../core/words/limits.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
+import { plural } from '../../core/words/figures.ts';
 import type { BusyCause, Rejection } from '../../core/words/rejection.ts';
 import { NO_MODEL, type Scope } from '../../core/words/scope.ts';
 import { kindOfLimits } from '../../routing/key-groups.ts';
@@ -10,35 +11,37 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 
 /** The error reply to a call whose group's object cannot be reached. */
 export function unavailable({ group }: Placement): ErrorReply {
-  const message = `The group ${group} cannot be reached at the moment. Try again shortly.`;
+  const message = `Group \`${group}\` cannot be reached at the moment. Try again shortly.`;
   return { reason: 'limiter_unavailable', message };
 }
 
-/** Minimum time between two log lines: every call is refused while the cap is reached. */
+/** Minimum interval between two log lines, because every call is refused while the cap is reached. */
 const cappedLogs = new EachSecond(1);
 
-/** The error reply to a call while the platform's account has reached its spending cap. Calls never bypass the group. */
+/**
+ * The error reply to a call while the platform's account has reached its spending cap. Calls never bypass the group.
+ */
 export function capped({ group }: Placement): ErrorReply {
   if (cappedLogs.mayOneMore(steadyClock.now())) logEvent('account_capped', { group });
   const message =
-    `No slot of the group ${group} can be granted, because the Cloudflare account of this Headgate has reached its spending cap. ` +
+    `No slot of group \`${group}\` can be granted, because the Cloudflare account of this Headgate has reached its spending cap. ` +
     'Raise the cap in the Cloudflare dashboard, or wait until the next billing period.';
   return { reason: 'account_capped', message };
 }
 
-/** The error reply to a call of a group whose members are all out. */
+/** The error reply to a call of a group whose members all refuse it or are ejected. */
 export function allOut(group: string): ErrorReply {
-  const message = `No member of the group ${group} takes the call: their keys are refused, their quotas used up, they are switched off, or they have refused it.`;
+  const message = `No member of group \`${group}\` can take this call. Each one is disabled, has a rejected key, has used up its quota, or has refused the call. Ask the operator to check the members.`;
   return { reason: 'members_out', message };
 }
 
-/** Bounds of the time after which a caller of an object with too many messages may come again. */
+/** Bounds of the retry delay for callers of an object with too many messages. */
 const OVERLOADED_MIN_MS = 1_000;
 const OVERLOADED_MAX_MS = 5_000;
 
-/** The error reply to a call whose group's object gets more messages than it takes. */
+/** The error reply to a call whose group's object receives more messages than it can process. */
 export function overloaded({ group }: Placement): ErrorReply {
-  const message = `More calls ask for slots of the group ${group} than it can answer at the moment. Try again shortly.`;
+  const message = `Group \`${group}\` receives more requests for slots than it can answer at the moment. Try again shortly.`;
   const retryAfterMs = OVERLOADED_MIN_MS + (OVERLOADED_MAX_MS - OVERLOADED_MIN_MS) * Math.random();
   return { reason: 'limiter_overloaded', message, retryAfterMs };
 }
@@ -46,17 +49,17 @@ export function overloaded({ group }: Placement): ErrorReply {
 const WHY_DROPPED = {
   lane: 'a call in a higher lane took it. Retry later.',
   share:
-    'its caller has the most calls waiting, and a caller with fewer took it. Retry later, or send fewer calls at once.',
-  held: 'the upstream stops calls of its model, tier or key, and a call that can start took it. Retry later.',
-  returned: 'a call that had it before the group restarted took it back. Retry later.',
+    'its caller has the most queued calls, and a caller with fewer took it. Retry later, or send fewer calls at once.',
+  held: 'the upstream refuses calls with its model, tier or key, and a call that can start took it. Retry later.',
+  returned: 'a call that held it before the group restarted reclaimed it. Retry later.',
 } as const;
 
-/** A sentence that names the calls that the upstream stops or limits. Empty if it stops or limits all calls. */
+/** A sentence that names the calls that the upstream refuses or limits. Empty if it refuses or limits all calls. */
 function limitedTo(scope: Scope | undefined): string {
-  return scope === undefined ? '' : ` The upstream stops or limits only calls ${callsOf(scope)}.`;
+  return scope === undefined ? '' : ` The upstream refuses or limits only calls ${callsOf(scope)}.`;
 }
 
-/** The error reply that tells a caller of a group's rejection. */
+/** The error reply for a group's rejection. */
 export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply {
   const { reason } = rejection;
   const { retryAfterMs } = rejection;
@@ -66,14 +69,15 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
     case 'queue_full': {
       const of = { group: '', tenant: ' of this caller', agent: ' of this agent' }[rejection.of];
       const { dropped, queueLengthMax } = rejection;
+      const calls = plural(queueLengthMax, 'call');
       const message =
         dropped === undefined
-          ? `The queue of the ${named} is full: ${queueLengthMax} calls${of} are waiting.`
-          : `The queue of the ${named} is full with ${queueLengthMax} calls${of}, and this call lost its place: ${WHY_DROPPED[dropped]}`;
+          ? `The queue of ${named} is full with ${calls}${of}. Retry later.`
+          : `The queue of ${named} is full with ${calls}${of}, and this call lost its place: ${WHY_DROPPED[dropped]}`;
       return { reason, ...retry, message };
     }
     case 'queue_timeout': {
-      const message = `No slot of the ${named} became free within ${rejection.waitedMs} ms.${limitedTo(rejection.scope)}`;
+      const message = `No slot of ${named} became free within ${rejection.waitedMs} ms.${limitedTo(rejection.scope)}`;
       return { reason, ...retry, message };
     }
     case 'busy': {
@@ -87,7 +91,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
         until === null
           ? `The ${named} is paused by its operator`
           : `The ${named} is paused ${of}until ${new Date(until).toISOString()}, because its upstream is overloaded`;
-      const message = `${why}. The call waited ${rejection.waitedMs} ms.`;
+      const message = `${why}. This call waited ${rejection.waitedMs} ms.`;
       return { reason, ...retry, message, isUnforeseen: until === null };
     }
     case 'upstream_limited':
@@ -95,38 +99,38 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
     case 'infeasible': {
       const { estimateMs, isStalled = false, scope } = rejection;
       const how = isStalled ? 'will be at least' : 'is estimated at';
-      const message = `The wait for a slot of the ${named} ${how} ${estimateMs} ms, which is longer than this call may wait.${limitedTo(scope)}`;
+      const message = `The wait for a slot of ${named} ${how} ${estimateMs} ms, which is longer than this call may wait.${limitedTo(scope)}`;
       return { reason, ...retry, message };
     }
     case 'breaker_open': {
       const { scope } = rejection;
       const of = scope === undefined ? '' : ` ${callsOf(scope)}`;
-      const message = `Too many calls${of} failed at the upstream of the ${named}, so its circuit breaker is open. Retry later.`;
+      const message = `Too many calls${of} failed at the upstream of ${named}, so its circuit breaker is open. Retry later.`;
       return { reason, ...retry, message };
     }
     case 'members_out':
       return { ...allOut(group), ...retry };
     case 'budget_exhausted': {
-      const message = `With what was spent and what is in flight the call would exceed the budget of the ${named}: ${rejection.limitUsd} USD per ${rejection.window}.`;
+      const message = `With calls in flight included, this call would exceed the budget of ${named}: ${rejection.limitUsd} USD per ${rejection.window}. Retry in the next period, or ask the operator to raise the budget.`;
       return { reason, message };
     }
     case 'draining': {
-      const message = `The ${named} is being drained and takes no new calls.`;
+      const message = `The ${named} is being drained and accepts no new calls. Retry later.`;
       return { reason, ...retry, message, isUnforeseen: true };
     }
     case 'cancelled': {
-      const message = `The operator took the call out of the queue of the ${named}.`;
+      const message = `The operator removed this call from the queue of ${named}.`;
       return { reason, message };
     }
     case 'nested': {
-      const message = `The call would wait in the ${named} for a slot that its own parent holds.`;
+      const message = `This call would wait in ${named} for a slot that its own parent call holds. Run fewer nested calls at once, or ask the operator to add slots.`;
       return { reason, message };
     }
     case 'never_fits': {
       const { exceeded, slotsPerCallMax } = rejection;
       const message =
         exceeded === undefined
-          ? `headgate-weight: a call may take at most ${slotsPerCallMax} slots of the ${named}.`
+          ? `headgate-weight: a call may take at most ${plural(slotsPerCallMax, 'slot')} of ${named}. Send a lower weight.`
           : tooManyTokens(exceeded, group);
       return { reason, message };
     }
@@ -137,13 +141,13 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
 const WHY_BUSY: Readonly<Record<BusyCause, (named: string, ms: number) => string>> = {
   settling: (named, ms) =>
     `The ${named} starts no calls for the next ${ms} ms, because it has just restarted, moved or verified its first key, and earlier calls go first`,
-  cap: (named) => `This caller or agent has as many slots of the ${named} in use as one may have`,
+  cap: (named) => `This caller or agent already uses its maximum number of slots in ${named}`,
   rates: (named) =>
-    `The ${named} has free slots, but its limits of requests or tokens are currently used up`,
-  member: (named) => `The member of the ${named} that this call prefers has no free slot`,
+    `The ${named} has free slots, but its request or token limits are currently used up`,
+  member: (named) => `The member of ${named} that this call prefers has no free slot`,
   elsewhere: (named) =>
     `The ${named} has free slots, but another group that this call needs is full`,
-  order: (named) => `Earlier calls get the next slots of the ${named}`,
+  order: (named) => `Earlier calls get the next slots of ${named}`,
   breaker: (named) => `The circuit breaker of the ${named} is waiting for the result of a probe`,
 };
 
@@ -153,10 +157,11 @@ function whyBusy(
   named: string,
 ): string {
   if (cause !== undefined) return WHY_BUSY[cause](named, retryAfterMs);
-  // Of a member without a limit the others may be all that is left.
-  if (slotsMax === Infinity) return `There is no room in the ${named}`;
-  const those = scope === undefined ? '' : `that the upstream takes for calls ${callsOf(scope)} `;
-  return `All ${slotsMax} slots ${those}of the ${named} are in use`;
+  // The preferred member has no limit, so the call lacks room at the other members.
+  if (slotsMax === Infinity) return `No slot of ${named} is free for this call`;
+  const those = scope === undefined ? '' : `that the upstream allows for calls ${callsOf(scope)} `;
+  if (slotsMax === 1) return `The only slot ${those}of ${named} is in use`;
+  return `All ${slotsMax} slots ${those}of ${named} are in use`;
 }
 
 /**
@@ -174,14 +179,14 @@ function limitedReply(
   named: string,
 ): ErrorReply {
   const of = scope === undefined ? '' : ` ${callsOf(scope)}`;
-  const said = words === null ? '' : ` Its message: "${words}"`;
+  const quoted = words === null ? '' : ` Its message: "${words}"`;
   const probed =
     probeAt === null
       ? ''
       : ` Headgate probes the limit with one call at ${new Date(probeAt).toISOString()}.`;
   const message =
-    `The upstream of the ${named} refuses calls${of} because of its own limit until ${new Date(until).toISOString()}.` +
-    `${said}${probed} This call waited ${waitedMs} ms. Retry after that time, or use another model or upstream.`;
+    `The upstream of ${named} refuses calls${of} because of its own limit until ${new Date(until).toISOString()}.` +
+    `${quoted}${probed} This call waited ${waitedMs} ms. Retry after that time, or use another model or upstream.`;
   const endsInMs = Math.max(0, until - Date.now());
   const retry = retryAfterMs === null ? { isPermanent: true, endsInMs } : { retryAfterMs };
   return { reason: 'upstream_limited', message, ...retry };
@@ -192,32 +197,32 @@ function callsOf({ model, tier, credential }: Scope): string {
   const names = [
     ...(model === null
       ? []
-      : [model === NO_MODEL ? 'that name no model' : `of the model ${model}`]),
-    ...(tier === null ? [] : [`in the service tier ${tier}`]),
+      : [model === NO_MODEL ? 'that name no model' : `for model \`${model}\``]),
+    ...(tier === null ? [] : [`in service tier \`${tier}\``]),
     ...(credential === null ? [] : ['with this provider key']),
   ];
   return names.join(' ');
 }
 
-/** Words for each limit: the thing that counts towards it, and the time. */
+/** Words for each limit: what counts towards it, and the period. */
 const LIMIT_WORDS: Record<LimitName, readonly [what: string, time: string]> = {
   rpm: ['request', 'minute'],
   rpd: ['request', '24 hours'],
-  tpm: ['tokens, with the output that it allows', 'minute'],
-  tpd: ['tokens, with the output that it allows', '24 hours'],
-  itpm: ['tokens of input', 'minute'],
-  otpm: ['tokens of output that it allows', 'minute'],
+  tpm: ['tokens, including the output that it allows', 'minute'],
+  tpd: ['tokens, including the output that it allows', '24 hours'],
+  itpm: ['input tokens', 'minute'],
+  otpm: ['output tokens that it allows', 'minute'],
   startsPerS: ['request', 'second'],
 };
 
 function tooManyTokens({ limit, limitAmount, amount }: Exceeded, group: string): string {
   const [what, time] = LIMIT_WORDS[limit];
   const article = time === 'minute' ? 'a' : 'any';
-  return `The call is estimated at ${amount} ${what}, and the ${wordsOf(group)} lets ${limitAmount} pass in ${article} ${time} (${limit}). Make the call smaller, or raise the limit.`;
+  return `This call is estimated at ${amount} ${what}, but ${wordsOf(group)} allows ${limitAmount} in ${article} ${time} (\`${limit}\`). Make the call smaller, or raise the limit.`;
 }
 
-/** Words for a group: one that holds the limits of a key or a team is that to callers. */
+/** Words for a group. A group of limits on a key or a team is called that key or team. */
 function wordsOf(group: string): string {
   const kind = kindOfLimits(group);
-  return kind === null ? `group ${group}` : `${kind} ${group.slice(kind.length + 1)}`;
+  return kind === null ? `group \`${group}\`` : `${kind} \`${group.slice(kind.length + 1)}\``;
 }

@@ -1,7 +1,7 @@
-/** One time that a call asks its pools. */
+/** One round in which a call asks its pools. */
 export interface Round {
   readonly ticketId: string;
-  /** The first attempt: those of earlier rounds may have ended. */
+  /** The first attempt number of the round. Attempts of earlier rounds may have ended. */
   readonly attempt: number;
 }
 
@@ -9,9 +9,9 @@ export interface Round {
 const ATTEMPTS_PER_ROUND = 10;
 
 /**
- * The ids by which a call asks its pools: one ticket for as long as none of them was told that it is cancelled. That
- * pool would answer it `gone` from then on, and the call may go on all the same: elsewhere, by a newer configuration,
- * or once more in order. Its place does not go by the id.
+ * The ids with which a call asks its pools. It keeps one ticket until a pool was sent a cancellation. That pool answers
+ * the ticket with `gone` from then on, although the call may continue elsewhere, by a newer configuration, or in
+ * another round. Its position does not depend on the id.
  */
 export class Rounds {
   #ticketId: string | null = null;
@@ -24,7 +24,7 @@ export class Rounds {
     return { ticketId: this.#ticketId, attempt };
   }
 
-  /** Has the next round begin with a new ticket. */
+  /** Starts the next round with a new ticket. */
   noteCancelled(): void {
     this.#ticketId = null;
     this.#begun = 0;

@@ -9,24 +9,24 @@ import { within } from '../../runtime/within.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
 /**
- * How long an answer is used. Far less than the time for which a pool must be idle before the directory
- * may answer otherwise, so that nobody sends calls to both.
+ * How long an answer is used. A pool must be idle for far longer before the directory may change its answer, so no
+ * caller sends calls to both.
  */
 const REMEMBERED_MS = 60_000;
 
-/** Maximum of answers that this isolate remembers; the oldest go first. */
+/** Maximum answers that this isolate remembers. The oldest are dropped first. */
 const REMEMBERED_MAX = 5_000;
 
 const ANSWER_MS_MAX = 1_000;
 
-/** Which partition each pool's calls go to. Plain data only: requests may not share promises. */
+/** The partition for each pool's calls. It holds plain data only, because requests may not share promises. */
 const answers = new BoundedMap<string, { readonly partition: string; readonly until: number }>(
   REMEMBERED_MAX,
 );
 
 /**
- * The placement of a call, or that of the pool which its partition shares with others because its
- * group has too many. Costs nothing unless the group is full, and then a round trip now and then.
+ * The placement of a call, or that of the pool that its partition shares with others because its group has too many. It
+ * costs nothing unless the group is full, and then an occasional round trip.
  */
 export async function ownOrShared(
   env: Env,
@@ -47,7 +47,7 @@ export async function ownOrShared(
     return { ...placement, partition: answered };
   } catch (error) {
     logEvent('directory_unreachable', { error: String(error) });
-    // An old answer is better than none, and without any a pool too many is better than a refusal.
+    // An old answer is better than none. Without any, an extra pool is better than a rejection.
     return known === undefined ? placement : { ...placement, partition: known.partition };
   }
 }

@@ -1,21 +1,20 @@
 import type { AcquireAnswer } from '../../contract/rpc/group-rpc.ts';
 import { SLICE_MAX_MS } from '../../core/words/settings.ts';
 
-/** How long the first slice is, and the shortest. */
+/** Length of the first slice, and minimum length of all. */
 const SLICE_MIN_MS = 8_000;
 
 /**
- * How long the slice of a call is that does not want to wait, and the shortest of one whose caller is told its
- * place.
+ * Length of the slice of a call that does not allow queueing, and minimum length for a caller with position updates.
  */
 const SLICE_SHORT_MS = 2_000;
 
-/** How long before its slice ends, or its wait, the Worker asks again, so that a place in the queue never lapses. */
+/** How long before the end of its slice or wait the Worker asks again, so that its queue position never expires. */
 export const CALL_AHEAD_MS = 1_000;
 
 /** The place of a queued call, as its group reports it. */
 export interface PositionUpdate extends Pick<PendingAnswer, 'position' | 'waitsFor' | 'quietMs'> {
-  /** Null: no estimate can be made. */
+  /** null if it cannot be estimated. */
   readonly estimateMs: number | null;
 }
 
@@ -30,15 +29,15 @@ export function placeIn({
   return { ...place, estimateMs: isUnforeseen === true ? null : estimateMs };
 }
 
-/** Somebody who wants to know where a call stands, so often. */
+/** Receives periodic queue-position updates. */
 export interface PositionListener {
   readonly everyMs: number;
   report(place: PositionUpdate): void;
 }
 
 /**
- * Returns how long a call waits before it asks its pool again: half the estimated wait, so that deferred waiters poll rarely and
- * still notice changes in time. Without an estimate, it is the longest slice.
+ * Returns how long a call waits before it asks its pool again. It is half the estimated wait, so that deferred waiters
+ * poll rarely and still notice changes in time. Without an estimate, it is the longest slice.
  */
 export function sliceFor(
   estimateMs: number | null,
@@ -47,13 +46,13 @@ export function sliceFor(
 ): number {
   const sliceMaxMs = wait ? SLICE_MAX_MS : SLICE_SHORT_MS;
   const sliceMs = Math.min(sliceMaxMs, Math.max(SLICE_MIN_MS, (estimateMs ?? Infinity) / 2));
-  // Each call brings the newest place, so that each comment can tell it.
+  // Each call returns the newest position, so that each comment can include it.
   return listener === null ? sliceMs : Math.min(sliceMs, reportedEveryMs(listener) + CALL_AHEAD_MS);
 }
 
 /**
- * Computes how long a call rests that is told to ask again later. `leftMs`: how long it may still wait; towards the end
- * of that it is to be parked.
+ * How long a deferred waiter waits before it polls again. `leftMs` is how much of its maximum wait is left. It is
+ * parked before that ends.
  */
 export function restFor(
   askAgainMs: number,

@@ -11,60 +11,60 @@ import { CALL_AHEAD_MS, placeIn, restFor, sliceFor, type PositionListener } from
 type SlotPending = Extract<AcquireAnswer, { kind: 'pending' }>;
 type SliceOver = Extract<WaitStep, { kind: 'slice_over' }>;
 
-/** How long after a ticket's deadline its caller is told at the latest, whatever the object does. */
+/** Latest answer to a caller after its ticket's deadline, even if the object does not respond. */
 const DEADLINE_GRACE_MS = 2_000;
 
-/** Maximum grants in a row that are lost on their way before the group counts as out of reach. */
+/** Maximum consecutive grants that are lost in transit before the group counts as unreachable. */
 const LOST_MAX = 7;
 
 /**
- * How long a call was parked in an object that is reset for the resets before it to be over: one that is reset again
- * and again serves between them, and one that cannot start fails at once.
+ * How long a call must be parked in an object before a reset ends the streak of failures. An object that is reset
+ * repeatedly serves between the resets, and one that cannot start fails immediately.
  */
 const SERVED_MS = 500;
 
-/** How long an object is overloaded before calls may bypass their group for it. */
+/** How long an object must be overloaded before calls may bypass their group. */
 const BYPASS_AFTER_MS = 2_000;
 
-/** An answer that comes sooner is not the end of a wait. A call retries at once after one of them, and pauses after more. */
+/** An earlier answer does not end a wait. A call retries immediately after the first of them, and pauses after more. */
 const EARLY_MS = 500;
 
 interface MayBypass {
-  /** The object has been overloaded for so long that the call may bypass its group, where that allows it. */
+  /** The object has been overloaded long enough for the call to bypass its group, if the group allows that. */
   readonly mayBypass: boolean;
 }
 
 interface Overloaded extends MayBypass {
   readonly kind: 'overloaded';
-  /** Whether some call of the ticket may have arrived. */
+  /** Whether a call of the ticket may have arrived. */
   readonly mayBeKnown: boolean;
 }
 
-/** The end of the asking for a slot. */
+/** The result of asking for a slot. */
 export type SlotEnd =
   | GrantedTurn
   | {
       readonly kind: 'rejected';
       readonly rejection: Rejection;
       readonly waitedFor?: WaitReason;
-      /** Room in the group's limits of requests and tokens. Absent: it has none. */
+      /** Remaining rate limits of the group. Absent if it has none. */
       readonly rates?: readonly RateRoom[];
     }
-  /** Not now: see `AcquireRequest.isTry`. */
+  /** Not now. See `AcquireRequest.isTry`. */
   | { readonly kind: 'declined'; readonly waitMs?: number | null }
   /** The names in the body, or with `of` the session, must be read first. See `AcquireAnswer`. */
   | { readonly kind: 'unread'; readonly of?: 'session' }
-  /** Route again, no earlier than by that version of the configuration. */
+  /** The call has to be routed again, by this version of the configuration or a newer one. */
   | { readonly kind: 'moved'; readonly configVersion: number }
   | { readonly kind: 'unavailable' }
-  /** The account has reached its spending cap: no object answers until the owner raises it. */
+  /** The account has reached its spending cap. No object answers until the owner raises it. */
   | { readonly kind: 'capped' }
-  /** The object gets too many messages, and the call can wait no longer. */
+  /** The object receives too many messages, and the call's maximum wait has ended. */
   | Overloaded
-  /** The caller has gone; the ticket is cancelled. */
+  /** The caller has left, and the ticket is cancelled. */
   | { readonly kind: 'left' };
 
-/** Ask again, after so long. */
+/** Ask again after this time. */
 interface AskAgain extends MayBypass {
   readonly kind: 'again';
   readonly restMs: number;
@@ -77,9 +77,9 @@ export type SlotRequest = Omit<
   'sliceMs' | 'mayAskLater' | 'sentAt' | 'clockAheadMs'
 >;
 
-/** The wait of one call for its slot: what it asks, and what follows from each thing that happens. */
+/** The wait of one call for its slot: its requests, and the consequence of each event. */
 export class SlotWait {
-  readonly #asked: SlotRequest;
+  readonly #request: SlotRequest;
   readonly #until: number;
   readonly #listener: PositionListener | null;
   readonly #streak = new FailureStreak();
@@ -89,38 +89,38 @@ export class SlotWait {
   #askedAt = 0;
   #hasArrived = false;
   #mayBeKnown = false;
-  /** Early answers in a row that asked for another call. */
+  /** Consecutive early answers that requested another call. */
   #early = 0;
-  /** Waiters that were ahead when it last heard; null: it has not heard yet. */
+  /** Waiters that were last reported to be ahead. null if none were reported yet. */
   #position: number | null = null;
 
-  /** `until`: when it has waited for as long as it may, as far as is known here. */
-  constructor(asked: SlotRequest, until: number, listener: PositionListener | null) {
-    this.#asked = asked;
+  /** `until` is when the maximum wait ends, as far as the Worker knows. */
+  constructor(request: SlotRequest, until: number, listener: PositionListener | null) {
+    this.#request = request;
     this.#until = until;
     this.#listener = listener;
-    this.#attempt = asked.attempt;
-    this.#sliceMs = sliceFor(0, asked.wait, listener);
+    this.#attempt = request.attempt;
+    this.#sliceMs = sliceFor(0, request.wait, listener);
   }
 
-  /** The acquire call that is to be made at `now`, and how long nothing need happen to it. */
+  /** The acquire call to make at `now`, and how long it may take before the next step. */
   nextCall(now: number): readonly [request: AcquireRequest, waitMs: number] {
     this.#askedAt = now;
     const { aheadMs } = steadyClock;
     const request = {
-      ...this.#asked,
+      ...this.#request,
       attempt: this.#attempt,
       sliceMs: this.#sliceMs,
-      // In the end it is parked, so that the object tells it why it waited in vain.
+      // The last call is parked, so that the object reports why the wait failed.
       mayAskLater: now < this.#until - CALL_AHEAD_MS,
-      passedUnlimited: this.#hasArrived ? 0 : this.#asked.passedUnlimited,
+      passedUnlimited: this.#hasArrived ? 0 : this.#request.passedUnlimited,
       sentAt: now,
       ...(aheadMs > 0 && { clockAheadMs: aheadMs }),
     };
     return [request, Math.min(this.#sliceMs - CALL_AHEAD_MS, this.#overAt - now)];
   }
 
-  /** Decides what follows from a turn of things at `now`. */
+  /** Decides what follows from an event at `now`. */
   after(turn: WaitStep, now: number): SlotEnd | AskAgain {
     if (turn.kind !== 'rested') {
       this.#hasArrived ||= turn.kind !== 'failed';
@@ -137,14 +137,14 @@ export class SlotWait {
       case 'rested':
         return AT_ONCE;
       case 'gone':
-        // The grant of this attempt was lost on its way, and with it the lease.
+        // The grant of this attempt was lost in transit, and its lease with it.
         this.#attempt += 1;
         this.#streak.end();
-        if (this.#attempt - this.#asked.attempt >= LOST_MAX) return { kind: 'unavailable' };
+        if (this.#attempt - this.#request.attempt >= LOST_MAX) return { kind: 'unavailable' };
         return this.#unlessOver(this.#askAgain(now), now);
       case 'pending':
         this.#streak.end();
-        this.#hear(turn);
+        this.#notePlace(turn);
         return this.#unlessOver(this.#later(turn, now), now);
       case 'slice_over':
         return this.#afterSlice(turn, now);
@@ -154,9 +154,9 @@ export class SlotWait {
     }
   }
 
-  /** An object that lives has rejected it by then: one that is silent keeps nobody longer. */
+  /** A live object has rejected the call by then. A silent one delays its caller no longer. */
   get #overAt(): number {
-    return (this.#asked.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
+    return (this.#request.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
   }
 
   #unlessOver(next: AskAgain, now: number): SlotEnd | AskAgain {
@@ -164,10 +164,10 @@ export class SlotWait {
     return this.#streak.isOverloaded ? this.#overloaded(now) : { kind: 'unavailable' };
   }
 
-  #hear(pending: SlotPending): void {
+  #notePlace(pending: SlotPending): void {
     const place = placeIn(pending);
     this.#position = place.position;
-    this.#sliceMs = sliceFor(place.estimateMs, this.#asked.wait, this.#listener);
+    this.#sliceMs = sliceFor(place.estimateMs, this.#request.wait, this.#listener);
     this.#listener?.report(place);
   }
 
@@ -176,7 +176,9 @@ export class SlotWait {
     return again(restFor(askAgainMs, this.#until - now, this.#listener));
   }
 
-  /** Retries at once after an early answer, but only once in a row: nothing else would bound such a loop. */
+  /**
+   * Retries immediately after an early answer, but only once in a row, because nothing else would limit such a loop.
+   */
   #askAgain(now: number): AskAgain {
     this.#early = now - this.#askedAt < EARLY_MS ? this.#early + 1 : 0;
     return this.#early > 1 ? again(EARLY_MS + retryMs(this.#early)) : AT_ONCE;
@@ -191,7 +193,7 @@ export class SlotWait {
     if (superseded?.kind === 'failed' && superseded.capped) return { kind: 'capped' };
     if (superseded?.kind === 'failed' && superseded.overloaded) return this.#afterOverload(now);
     this.#streak.end();
-    if (superseded?.kind === 'pending') this.#hear(superseded);
+    if (superseded?.kind === 'pending') this.#notePlace(superseded);
     return this.#unlessOver(AT_ONCE, now);
   }
 
@@ -203,10 +205,10 @@ export class SlotWait {
     return this.#unlessOver(again(restMs), now);
   }
 
-  /** Goes on waiting where it may wait, and asks a last time when that is over. */
+  /** Continues to wait if the call may wait, and asks once more when that ends. */
   #afterOverload(now: number): SlotEnd | AskAgain {
     const retries = this.#streak.noteOverloaded(now);
-    const { wait, isTry = false } = this.#asked;
+    const { wait, isTry = false } = this.#request;
     if (!wait || isTry || now >= this.#until) return this.#overloaded(now);
     const restMs = Math.min(overloadedRetryMs(retries), this.#until - now);
     return { kind: 'again', restMs, mayBypass: this.#mayBypass(now) };

@@ -6,12 +6,11 @@ import type { Keepalive } from '../keepalive.ts';
 import type { CallTicket } from './admission.ts';
 import { Rounds } from './rounds.ts';
 
-/** Time between two tickets of one millisecond. */
+/** Interval between two tickets of the same millisecond. */
 const TICK_MS = 0.001;
 
 let last = 0;
 
-/** Makes the ticket of a call. */
 export function newTicket({
   headers,
   caller,
@@ -22,7 +21,9 @@ export function newTicket({
   return { enqueuedAt: ticketTime(), maxWaitMs, ...of, rounds: new Rounds() };
 }
 
-/** The ticket of a call whose client receives comments while it waits. They satisfy time-outs that end with the next bytes. */
+/**
+ * The ticket of a call whose client receives comments while it is queued. They reset timeouts that the next bytes end.
+ */
 export function ticketKeptAlive(
   ticket: CallTicket,
   { request, headers }: Pick<AuthenticatedCall, 'request' | 'headers'>,
@@ -33,8 +34,8 @@ export function ticketKeptAlive(
 }
 
 /**
- * The time of a new ticket by the isolate's clock: no two of an isolate are the same, so that after a
- * reset of the group, when all ask again at once, they come out in the order in which they came.
+ * The time of a new ticket by the isolate's clock. No two of an isolate are equal, so that calls keep their order when
+ * all ask again after a reset of the group.
  */
 export function ticketTime(): number {
   last = Math.max(steadyClock.now(), last + TICK_MS);

@@ -33,16 +33,16 @@ export type CallPool = Pick<
   | 'status'
 >;
 
-/** How a pool on trial is reached, now and later. */
+/** How an unverified pool is reached, before and after its verification. */
 interface UnverifiedPoolAccess {
   readonly of: ListedPool;
   readonly trials: () => VerificationRpc;
-  /** Where the pool is once it has an object of its own. */
+  /** Where the pool is once it has its own object. */
   readonly find: () => Promise<Placement>;
   readonly stubOf: (at: Placement) => GroupRpc;
 }
 
-/** A pool that is on trial as far as is known, and is asked itself as soon as the trials say that it is not. */
+/** A pool that counts as unverified until the shared object reports otherwise. From then on its own object is asked. */
 export class UnverifiedPool implements CallPool {
   readonly #ways: UnverifiedPoolAccess;
   #own: Placement | null = null;
@@ -107,11 +107,11 @@ export class UnverifiedPool implements CallPool {
     held?: ResumeRequest,
   ): Promise<void> {
     const { of, trials } = this.#ways;
-    const told = [leaseId, signal, isRepeat, held] as const;
-    return this.#own === null ? trials().report(of, ...told) : this.#stub().report(...told);
+    const report = [leaseId, signal, isRepeat, held] as const;
+    return this.#own === null ? trials().report(of, ...report) : this.#stub().report(...report);
   }
 
-  /** Nothing is lent where nothing is stored. */
+  /** Nothing is prefetched from a pool without storage. */
   keepPrefetch(report: PrefetchReport): Promise<KeepPrefetchAnswer> {
     return this.#stub().keepPrefetch(report);
   }
@@ -136,7 +136,7 @@ export class UnverifiedPool implements CallPool {
 
   #stub(): GroupRpc {
     const { of, stubOf } = this.#ways;
-    if (this.#own === null) throw new Error(`${of.group} is on trial`);
+    if (this.#own === null) throw new Error(`the pool of group ${of.group} is unverified`);
     return stubOf(this.#own);
   }
 }

@@ -4,18 +4,18 @@ import type { WaitReason } from '../../core/parts/decision-log.ts';
 /** The wait of a call in one of its groups. */
 export interface Waited {
   readonly group: string;
-  /** Why it was not granted at once there. */
+  /** Why it was not granted immediately there. */
   readonly reason: WaitReason;
   readonly ms: number;
 }
 
-/** Picks the longer of two waits. Null: it did not wait. */
+/** The longer of two waits. null if there was none. */
 export function longerWait(a: Waited | null, b: Waited | null): Waited | null {
   if (a === null || b === null) return a ?? b;
   return b.ms > a.ms ? b : a;
 }
 
-/** Makes the header that says what a call waited for, and in which group: `slots; group=openai`. */
+/** The header with the wait reason and its group: `slots; group=openai`. */
 export function waitedHeader(
   waited: Pick<Waited, 'group' | 'reason'> | null,
 ): Pick<AnswerHeaders, 'headgate-waited-for'> {

@@ -10,7 +10,7 @@ import { within } from '../../runtime/within.ts';
 import { waitsUntil, type CallTicket } from '../acquire/admission.ts';
 import {
   slotRequest,
-  takeOut,
+  cancelTicket,
   type AdmitContext,
   type AcquireOptions,
 } from '../acquire/admit-one.ts';
@@ -233,7 +233,7 @@ async function takeOne(
       ctx.waitUntil(
         ask.isKept
           ? heard(pool().acquire({ ...request, sliceMs: 0, mayAskLater: true }), ask)
-          : takeOut(pool, manner.ticketId),
+          : cancelTicket(pool, manner.ticketId),
       );
       return asked;
     case 'parked':
