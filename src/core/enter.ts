@@ -15,8 +15,8 @@ import { dequeue, enqueue, queueLength, type Waiter } from './parts/queue.ts';
 import { slotsMaxAt } from './capacity.ts';
 import { waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
-import { grantOf, letPass, pump } from './grant.ts';
-import { strikeHeirs } from './next-holders.ts';
+import { grantOf, passInDryRun, pump } from './grant.ts';
+import { strikeNextHolders } from './next-holders.ts';
 import { attach, claimGranted, freeForOtherKey } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
@@ -49,8 +49,7 @@ export function joinQueue(
   effects: Effect[],
 ): void {
   const { ticket, leaseId, isAnew = false } = event;
-  const asked = isAnew ? 'anew' : 'again';
-  if (isAnew) strikeHeirs(state, ticket.id, now);
+  if (isAnew) strikeNextHolders(state, ticket.id, now);
   // An effect of this step, at the end of the ticket's slice or deadline, already answers this acquire call.
   if (effects.some((effect) => 'ticketId' in effect && effect.ticketId === ticket.id)) return;
   if (hasEnded(state, leaseId, ticket.id)) {
@@ -62,7 +61,7 @@ export function joinQueue(
     // Its call has not begun, or its caller would not repeat the acquire call. A lease held by id may have begun.
     if (!lease.isById) lease.named = lease.member;
     attach(state, lease, now);
-    effects.push(grantOf(state, lease, now, asked));
+    effects.push(grantOf(state, lease, now, isAnew));
     return;
   }
   if (lease !== undefined) {
@@ -84,7 +83,7 @@ export function joinQueue(
   }
   const claimed = claimGranted(state, event, now);
   if (claimed !== null) {
-    effects.push(grantOf(state, claimed, now, asked));
+    effects.push(grantOf(state, claimed, now, isAnew));
     return;
   }
   // Names in the body decide whether the call is held, so the caller must read them first.
@@ -104,16 +103,16 @@ export function joinQueue(
     noteRejectedAtDoor(state, event, rejection, now);
     return reject(state, ticket.id, rejection, effects);
   }
-  // A declined try leaves no trace, so slots that are free for other waiters must be granted before it.
+  // A declined `isTry` call leaves no trace, so slots that are free for other waiters must be granted before it.
   if (ticket.isTry) pump(state, now, effects);
   const waiter = newWaiter(state, event, now);
-  const unlevel = lineUp(state, waiter);
+  const revertLevels = lineUp(state, waiter);
   park(state, waiter, event, now);
-  if (rejection !== null) letPass(state, waiter, now, effects);
+  if (rejection !== null) passInDryRun(state, waiter, now, effects);
   pump(state, now, effects);
   if (state.queue.byTicket.get(ticket.id) !== waiter) return;
   decide(state, waiter, now, effects);
-  if (ticket.isTry) unlevel();
+  if (ticket.isTry) revertLevels();
   if (state.queue.byTicket.get(ticket.id) === waiter) noteWaits(state, waiter, now);
   if (letGo(state, waiter, event, now, effects)) return;
   reportPosition(state, waiter, event, now, effects);

@@ -110,8 +110,13 @@ function waitForMs(ahead: number, perMinute: number, atOnce: number): number {
 }
 
 /**
- * Estimates how many waiters go before this one: those of higher lanes, the older ones of its tenant, and of each other
- * tenant in its lane as many as its own has up to it. It ignores future calls, weights and owed turns.
+ * Estimates how many waiters go before this one:
+ *
+ * - all of higher lanes
+ * - the older ones of its tenant
+ * - of each other tenant in its lane, as many as its own has up to it
+ *
+ * It ignores future calls, weights and owed turns.
  */
 export function waitersAhead({ queue }: GroupState, waiter: Waiter): number {
   if (waiter.isPromoted) return 0;
@@ -132,7 +137,7 @@ export function waitersAhead({ queue }: GroupState, waiter: Waiter): number {
 
 /**
  * Returns Retry-After for a wait of about `estimateMs`, between one second and one minute, in milliseconds. The bounds
- * apply before the jitter. Otherwise all callers with the maximum would return at once.
+ * apply before the jitter. Otherwise all callers with the maximum would return together.
  */
 export function retryAfterMs(
   estimateMs: number,

@@ -131,13 +131,13 @@ function backlogsOf(
     (waiter) => waiter.tenant,
   );
   return [...byTenant].map(([tenant, own]) => {
-    const placed = putInPlace(state, own.toSorted(compareWaiters)).toSorted(comparePlaced);
+    const placed = withForecastService(state, own.toSorted(compareWaiters)).toSorted(comparePlaced);
     return { tenant, placed: placed.toReversed(), service: serviceOf(tenant) };
   });
 }
 
 /** Pairs each waiter with the service that its agent will have by then. 0 if agents do not share. */
-function putInPlace(state: GroupState, oldestFirst: readonly Waiter[]): ForecastWaiter[] {
+function withForecastService(state: GroupState, oldestFirst: readonly Waiter[]): ForecastWaiter[] {
   if (!state.settings.byAgent) return oldestFirst.map((waiter) => ({ waiter, from: 0 }));
   const service = new Map<Waiter['agent'], number>();
   return oldestFirst.map((waiter) => {

@@ -50,14 +50,14 @@ export function callToReject(
   of: Fullness['of'],
   now: InstantMs,
 ): SlotGiver | null {
-  const giver = (found: Waiter | null, why: Dropped): SlotGiver | null =>
+  const replaced = (found: Waiter | null, why: Dropped): SlotGiver | null =>
     found === null ? null : { waiter: found, why };
   const isOfGroup = of === 'group';
   return (
-    (isOfGroup ? giver(worstBelow(state, waiter), 'lane') : null) ??
-    (mayReturn(state, waiter, now) ? giver(lastAfter(state, waiter, of), 'returned') : null) ??
-    (isOfGroup ? giver(ofLongestLine(state, waiter), 'share') : null) ??
-    giver(lastHeld(state, waiter, of, now), 'held')
+    (isOfGroup ? replaced(worstBelow(state, waiter), 'lane') : null) ??
+    (mayReturn(state, waiter, now) ? replaced(lastAfter(state, waiter, of), 'returned') : null) ??
+    (isOfGroup ? replaced(ofLongestLine(state, waiter), 'share') : null) ??
+    replaced(lastHeld(state, waiter, of, now), 'held')
   );
 }
 

@@ -28,7 +28,7 @@ export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void
   while (passNested(state, now, effects));
   if (!state.settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
-    if (waiter.sliceEndsAt !== null) letPass(state, waiter, now, effects);
+    if (waiter.sliceEndsAt !== null) passInDryRun(state, waiter, now, effects);
   }
 }
 
@@ -41,7 +41,7 @@ function grantInTurn(state: GroupState, now: InstantMs, effects: Effect[]): void
     if (turn.kind === 'grant') {
       grant(state, waiter, { ...turn, slots: waiter.demand.slots, nested: null }, now, effects);
     } else if (state.settings.isDryRun) {
-      letPass(state, waiter, now, effects);
+      passInDryRun(state, waiter, now, effects);
     } else {
       leave(state, waiter, rejected(turn.rejection), now, effects);
     }
@@ -75,7 +75,7 @@ function passNested(state: GroupState, now: InstantMs, effects: Effect[]): boole
 }
 
 /** Grants a call in a dry run, and counts that it would have waited. A call that no member may serve is rejected. */
-export function letPass(
+export function passInDryRun(
   state: GroupState,
   waiter: Waiter,
   now: InstantMs,
@@ -102,18 +102,18 @@ export function grantOf(
   state: GroupState,
   lease: ActiveLease,
   now: InstantMs,
-  asked: 'anew' | 'again' = 'again',
+  hasLostAnswer = false,
 ): Extract<Effect, { kind: 'grant' }> {
   const { bound } = state;
   const isReported = !lease.isById || isOutlivingReported(bound);
-  const isLeaving = isCovered(bound, now) && isReported && !mustWait(state, asked === 'anew');
+  const isLeaving = isCovered(bound, now) && isReported && !mustWait(state, hasLostAnswer);
   if (isLeaving) checkMark(state, markOnDisk(bound));
   return leaving(state, lease, isLeaving);
 }
 
 /** Whether the answer needs a write, even if the bound covers it. */
-function mustWait(state: GroupState, isAnew: boolean): boolean {
-  return state.bound.isStored && (isOverdrawn(state) || isAnew);
+function mustWait(state: GroupState, hasLostAnswer: boolean): boolean {
+  return state.bound.isStored && (isOverdrawn(state) || hasLostAnswer);
 }
 
 function leaving(
@@ -183,8 +183,7 @@ function grant(
   // The answer to a next holder leaves before anything is written.
   const prefetched = nextHolderOf.length > 0 ? null : prefetchFor(state, ticket, now);
   const isPassed = nextHolderOf.length > 0 && !mustWait(state, waiter.isAnew);
-  const asked = waiter.isAnew ? 'anew' : 'again';
-  const answer = isPassed ? leaving(state, lease, true) : grantOf(state, lease, now, asked);
+  const answer = isPassed ? leaving(state, lease, true) : grantOf(state, lease, now, waiter.isAnew);
   effects.push({
     ...answer,
     ...waitedFor(waiter, now),

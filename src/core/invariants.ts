@@ -19,7 +19,7 @@ export function checkInvariants(state: GroupState, now: InstantMs): string[] {
     ...brokenLeases(state),
     ...brokenMembers(state),
     ...brokenScopes(state),
-    ...brokenUnclaimed(state),
+    ...brokenOrphaned(state),
     ...brokenPrefetches(state),
     ...brokenLines(state),
     ...brokenAccounts(state),
@@ -44,7 +44,9 @@ function brokenLeases(state: GroupState): string[] {
   const byLane = { high: 0, normal: 0, low: 0 };
   for (const lease of state.leases.values()) {
     slots += lease.slots;
-    if (!isWellNested(state, lease)) broken.push(`lease ${lease.id} passes beyond its parent`);
+    if (!isWellNested(state, lease)) {
+      broken.push(`lease ${lease.id} takes more slots than its parent has`);
+    }
     if (lease.phase === 'cooling') cooling += lease.slots;
     byLane[lease.lane] += lease.slots;
     if (lease.waitsElsewhere) waitingElsewhere += lease.slots;
@@ -59,7 +61,9 @@ function brokenLeases(state: GroupState): string[] {
   if (nested !== state.slotsNested) broken.push('nested slots drifted');
   const prefetched = state.lending.slots;
   if (slots + prefetched + state.unclaimed.slots !== state.slotsInUse) {
-    broken.push(`${state.slotsInUse} in use, leases say ${slots}, loans ${prefetched}`);
+    broken.push(
+      `${state.slotsInUse} slots in use, but ${slots} in leases and ${prefetched} prefetched`,
+    );
   }
   for (const lane of LANES) {
     if (byLane[lane] !== state.slotsByLane[lane]) broken.push(`slots of lane ${lane} drifted`);
@@ -78,15 +82,19 @@ function brokenPrefetches({ lending: prefetching }: GroupState): string[] {
   for (const loan of prefetching.loans.values()) {
     slots += loan.slots.size;
     idle += Math.max(0, loan.slots.size - loan.used);
-    if (loan.slots.size === 0) broken.push(`loan ${loan.id} is empty`);
+    if (loan.slots.size === 0) broken.push(`prefetch ${loan.id} is empty`);
     if (prefetching.growing.has(loan.isolate) === false && !loan.isRecalled) {
-      broken.push(`loan ${loan.id} is neither growing nor recalled`);
+      broken.push(`prefetch ${loan.id} is neither growing nor recalled`);
     }
   }
   for (const loan of prefetching.growing.values()) {
-    if (prefetching.loans.get(loan.id) !== loan) broken.push(`loan ${loan.id} grows and has gone`);
+    if (prefetching.loans.get(loan.id) !== loan) {
+      broken.push(`prefetch ${loan.id} grows but does not exist`);
+    }
   }
-  if (slots !== prefetching.slots || idle !== prefetching.idle) broken.push('lent slots drifted');
+  if (slots !== prefetching.slots || idle !== prefetching.idle) {
+    broken.push('prefetched slots drifted');
+  }
   return broken;
 }
 
@@ -99,7 +107,7 @@ function brokenMembers(state: GroupState): string[] {
   }
   for (const lease of state.leases.values()) {
     const sum = sums.get(lease.member);
-    if (sum === undefined) broken.push(`${lease.id} is of no member`);
+    if (sum === undefined) broken.push(`${lease.id} has an unknown member`);
     else countAt(sum, lease, 1);
   }
   let unclaimed = 0;
@@ -113,10 +121,12 @@ function brokenMembers(state: GroupState): string[] {
       const isRight = sum?.[name] === own[name];
       if (!isRight) broken.push(`${name} of member ${member.id} drifted`);
     }
-    if (!hasReserved(state, member)) broken.push(`${member.id} reserves what no call of it does`);
-    if (member.unclaimed < 0) broken.push(`less than no slot is unclaimed at ${member.id}`);
+    if (!hasReserved(state, member)) {
+      broken.push(`${member.id} reserves more or less than its calls`);
+    }
+    if (member.unclaimed < 0) broken.push(`${member.unclaimed} slots are orphaned at ${member.id}`);
   }
-  if (unclaimed !== state.unclaimed.slots) broken.push('unclaimed slots of members drifted');
+  if (unclaimed !== state.unclaimed.slots) broken.push('orphaned slots of members drifted');
   return broken;
 }
 
@@ -126,7 +136,7 @@ function brokenScopes(state: GroupState): string[] {
   for (const member of state.members.values()) {
     const { narrower } = member.controls.scopes;
     if (narrower.length !== member.scopes.size || narrower.length > SCOPES_MAX) {
-      broken.push(`${member.id} has ${member.scopes.size} scopes, and keeps ${narrower.length}`);
+      broken.push(`${member.id} has ${member.scopes.size} scopes, but stores ${narrower.length}`);
     }
     for (const limiter of member.scopes.values()) {
       const sums = { slotsInUse: 0, slotsCooling: 0, slotsWaitingElsewhere: 0, slotsRefused: 0 };
@@ -134,7 +144,7 @@ function brokenScopes(state: GroupState): string[] {
         const isIn = lease.scopes.some((one) => one.limiter === limiter);
         const mayBeIn =
           lease.member === member.id && mayContain(limiter.scope, namesOf(lease.holder));
-        if (isIn !== mayBeIn) broken.push(`${lease.id} is in a scope, or it is not`);
+        if (isIn !== mayBeIn) broken.push(`${lease.id} and its scopes differ`);
         if (isIn) countSlots(sums, lease, 1);
       }
       for (const name of SCOPE_SUMS) {
@@ -159,7 +169,7 @@ function hasReserved({ controls, leases, unclaimed }: GroupState, member: Member
 
 const COUNTED = [...SCOPE_SUMS, 'slotsNested'] as const;
 
-function brokenUnclaimed({
+function brokenOrphaned({
   unclaimed,
   leases,
   revoking,
@@ -168,27 +178,37 @@ function brokenUnclaimed({
   bound,
 }: GroupState): string[] {
   const broken: string[] = [];
-  if (unclaimed.slots < 0) broken.push(`${unclaimed.slots} slots are unclaimed`);
-  if (unclaimed.isOver && unclaimed.slots > 0) broken.push('unclaimed, and all is settled');
-  if (unclaimed.isOver && seekingParent.size > 0) broken.push('no parent comes any more');
-  for (const { id, phase } of leases.values()) {
-    if ((phase === 'revoking') !== revoking.has(id)) broken.push(`${id} is revoked or not`);
+  if (unclaimed.slots < 0) broken.push(`${unclaimed.slots} slots are orphaned`);
+  if (unclaimed.isOver && unclaimed.slots > 0) {
+    broken.push('slots are orphaned although all are settled');
   }
-  for (const id of revoking) if (!leases.has(id)) broken.push(`${id} is revoked and has gone`);
+  if (unclaimed.isOver && seekingParent.size > 0) {
+    broken.push('a lease seeks its parent although no slots are orphaned');
+  }
+  for (const { id, phase } of leases.values()) {
+    if ((phase === 'revoking') !== revoking.has(id)) {
+      broken.push(`${id} and the set of revoked leases differ`);
+    }
+  }
+  for (const id of revoking) {
+    if (!leases.has(id)) broken.push(`${id} is revoked but does not exist`);
+  }
   for (const lease of seekingParent) {
     const isThere = leases.get(lease.id) === lease && lease.phase !== 'cooling';
-    if (!isThere) broken.push(`${lease.id} seeks its parent and has gone`);
-    if (lease.nested === null || lease.slots === 0) broken.push(`${lease.id} has its parent`);
+    if (!isThere) broken.push(`${lease.id} seeks its parent but is not held`);
+    if (lease.nested === null || lease.slots === 0) {
+      broken.push(`${lease.id} seeks a parent that it has or does not need`);
+    }
   }
   for (const lease of coolingForKey) {
     const isThere = leases.get(lease.id) === lease && lease.phase === 'cooling';
-    if (!isThere) broken.push(`${lease.id} cools down for its key and has gone`);
+    if (!isThere) broken.push(`${lease.id} cools down for its key but does not exist`);
   }
   for (const { granted } of [
     ...bound.inFlight,
     ...(bound.confirmed === null ? [] : [bound.confirmed]),
   ]) {
-    if (granted < 0) broken.push('a write covers less than nothing');
+    if (granted < 0) broken.push('a write has a negative number of grants');
   }
   return broken;
 }
@@ -226,26 +246,30 @@ function brokenLines(state: GroupState): string[] {
   }
   if (waiting !== queue.byTicket.size) broken.push('the queue and its index differ');
   for (const waiter of queue.nested) {
-    if (queue.byTicket.get(waiter.ticket.id) !== waiter) broken.push('a nested one has gone');
+    if (queue.byTicket.get(waiter.ticket.id) !== waiter) {
+      broken.push('a nested waiter is not in the queue');
+    }
   }
   for (const waiter of queue.promoted) {
-    if (queue.byTicket.get(waiter.ticket.id) !== waiter) broken.push('a promoted one has gone');
+    if (queue.byTicket.get(waiter.ticket.id) !== waiter) {
+      broken.push('a promoted waiter is not in the queue');
+    }
   }
   return broken;
 }
 
 function brokenLine(state: GroupState, { tenant, waiters }: Line, lane: Lane): string[] {
   const broken: string[] = [];
-  if (waiters.length === 0) broken.push('an empty line was kept');
-  if (!isSorted(waiters, compareWaiters)) broken.push('a waiter stands before an older one');
+  if (waiters.length === 0) broken.push('a line is empty');
+  if (!isSorted(waiters, compareWaiters)) broken.push('a waiter is before an older one');
   for (const waiter of waiters) {
     const { leaseId } = waiter;
     const isAtHome = waiter.tenant === tenant && waiter.lane === lane;
-    if (!isAtHome) broken.push(`${leaseId} stands in another line`);
+    if (!isAtHome) broken.push(`${leaseId} is in the wrong line`);
     const isKnown = state.queue.promoted.has(waiter) === waiter.isPromoted;
-    if (!isKnown) broken.push(`${leaseId} is promoted or not`);
-    if (state.leases.has(leaseId)) broken.push(`${leaseId} waits and holds`);
-    if (state.tombstones.has(leaseId)) broken.push(`${leaseId} waits and has ended`);
+    if (!isKnown) broken.push(`${leaseId} and the set of promoted waiters differ`);
+    if (state.leases.has(leaseId)) broken.push(`${leaseId} is queued and has a lease`);
+    if (state.tombstones.has(leaseId)) broken.push(`${leaseId} is queued and has ended`);
     if (state.waitersDueAt > waiter.deadlineAt) broken.push(`${leaseId} has no alarm`);
   }
   return broken;
@@ -264,7 +288,7 @@ function brokenAccounts({ accounts, slotsInUse, unclaimed, lending, queue }: Gro
     let waitingOfAgents = 0;
     for (const agent of tenant.agents.values()) {
       if (agent.waiting > 0 !== tenant.waitingAgents.has(agent)) {
-        broken.push(`agent ${agent.key} of ${tenant.key} waits or not`);
+        broken.push(`agent ${agent.key} of ${tenant.key} and the set of waiting agents differ`);
       }
       ofAgents += agent.slots;
       waitingOfAgents += agent.waiting;
@@ -273,13 +297,13 @@ function brokenAccounts({ accounts, slotsInUse, unclaimed, lending, queue }: Gro
       broken.push(`tenant ${tenant.key} and its agents differ`);
     }
     if (LANES.some((lane) => !Number.isFinite(tenant.shares[lane].service))) {
-      broken.push(`tenant ${tenant.key} has no service`);
+      broken.push(`the service of tenant ${tenant.key} is not a number`);
     }
   }
   if (slots !== slotsInUse - unclaimed.slots - lending.slots) {
-    broken.push(`tenants hold ${slots} slots, leases ${slotsInUse}`);
+    broken.push(`tenants hold ${slots} slots, but ${slotsInUse} are in use`);
   }
-  if (waiting !== queue.byTicket.size) broken.push('tenants count other waiters than the queue');
+  if (waiting !== queue.byTicket.size) broken.push('tenants and the queue count different waiters');
   if (agentCount !== accounts.agentCount) broken.push('the number of agents drifted');
   return broken;
 }

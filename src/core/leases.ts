@@ -19,7 +19,7 @@ import { resettle } from './parts/queue.ts';
 import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
-import { noteHeirHeard, notePassed } from './next-holders.ts';
+import { noteNextHolderReturned, noteOrphanedAgain } from './next-holders.ts';
 import { countInAll } from './member.ts';
 import { memberFor, memberOf, noteAffinity } from './members.ts';
 import type { Limiter } from './limiter.ts';
@@ -30,13 +30,13 @@ import { placeLease } from './serving.ts';
 import { NEVER, type GroupState, type ActiveLease } from './state.ts';
 import { noteEnd, noteUnused } from './stats.ts';
 import { noteStart } from './reported-calls.ts';
-import { noteTold, takeLent } from './prefetching.ts';
+import { noteTold, takePrefetched } from './prefetching.ts';
 import {
   mayClaim,
   memberOfClaim,
-  takeUnclaimed,
+  takeOrphaned,
   takeUnplaced,
-  unclaimedAt,
+  orphanedAt,
   type Claim,
 } from './orphaned.ts';
 import { noteCallable, noteEndThere } from './upstream-lag.ts';
@@ -93,8 +93,8 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Act
     return openLease(state, { ...wanted, heirOf: [], slots }, now);
   }
   const { heirOf: nextHolderOf } = claim;
-  noteHeirHeard(state, member, claim, now);
-  const marked = takeUnclaimed(state, member, slots);
+  noteNextHolderReturned(state, member, claim, now);
+  const marked = takeOrphaned(state, member, slots);
   const unmarked = slots - marked;
   if (unmarked > takeUnplaced(state, unmarked)) state.totals.resurrected += 1;
   noteHandedOut(state.bound, member.id, unmarked, now);
@@ -121,12 +121,16 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Act
  * Creates the lease of a call that runs on a prefetched slot. The slot belongs to the lease from now on. null if the
  * slot is not prefetched.
  */
-export function leaseOfLent(state: GroupState, claim: Claim, now: InstantMs): ActiveLease | null {
+export function leaseOnPrefetched(
+  state: GroupState,
+  claim: Claim,
+  now: InstantMs,
+): ActiveLease | null {
   const { leaseId: id, ticketId, holder, lane, lent } = claim;
   if (lent === undefined) return null;
   const heldMs = heldFor(claim);
   const loan = state.lending.loans.get(lent.loan);
-  if (!takeLent(state, lent.loan, lent.slot)) return null;
+  if (!takePrefetched(state, lent.loan, lent.slot)) return null;
   if (lent.told !== undefined) noteTold(state, loan, lent.told, now);
   const bare = { slots: 1, nested: null, heirOf: [], waitsElsewhere: false, reserved: null };
   const member = memberFor(state, IMPLICIT, holder, now).id;
@@ -170,7 +174,7 @@ export function claimGranted(
   const member = bound.grantedBefore.get(leaseId);
   if (member === undefined) return null;
   const there = memberFor(state, member, ticket.holder, now);
-  const unclaimed = unclaimedAt(state, there);
+  const unclaimed = orphanedAt(state, there);
   // A call that may have shared its parent's slots is not known to hold any.
   if (ticket.parents.length > 0 || ticket.slots > unclaimed) return null;
   bound.grantedBefore.delete(leaseId);
@@ -246,11 +250,11 @@ export function addLease(state: GroupState, lease: ActiveLease, now: InstantMs):
  * Marks the slot of an ended lease as orphaned again. The earlier instance that granted the lease may have handed the
  * slot over.
  */
-export function keepForHeir(state: GroupState, lease: ActiveLease, now: InstantMs): void {
+export function orphanEnded(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   const freeAt = lease.phase === 'cooling' ? lease.until : now;
   if (lease.phase === 'cooling') removeLease(state, lease, now);
   state.bound.unclaimable.add(lease.id);
-  notePassed(state, memberOf(state, lease), freeAt);
+  noteOrphanedAgain(state, memberOf(state, lease), freeAt);
 }
 
 function removeLease(

@@ -9,7 +9,7 @@ import { noteDeparture, noteRejection } from './stats.ts';
 /** How a waiter leaves the queue without slots. */
 type Departure =
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
-  /** It was a try, and would have to wait. */
+  /** It was an `isTry` call, and would have to wait. */
   | { readonly kind: 'declined'; readonly waitMs: number | null }
   /** It must be routed again. */
   | { readonly kind: 'moved' }
@@ -42,7 +42,7 @@ export function leave(
       reject(state, ticketId, how.rejection, effects, waitedFor(waiter, now));
       break;
     case 'declined':
-      // A try leaves no trace.
+      // A declined `isTry` call leaves no trace.
       effects.push({ kind: 'declined', ticketId, waitMs: how.waitMs });
       break;
     case 'moved':

@@ -96,7 +96,7 @@ export function noteAffinity(state: GroupState, lease: ActiveLease, now: Instant
 
 export function memberOf(state: GroupState, { member }: { readonly member: MemberId }): Member {
   const found = state.members.get(member);
-  if (found === undefined) throw new Error(`a lease is of no member: ${member}`);
+  if (found === undefined) throw new Error(`No member has the id \`${member}\` of a lease.`);
   return found;
 }
 

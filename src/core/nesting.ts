@@ -4,9 +4,9 @@ import { mayNotGoTo } from './placing.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
 /**
- * Nested calls: calls that are made for a call that holds slots. They may share its slots, at most as many at once as
- * it has, and only for the same caller. A call made for a nested call shares the same slots. A nested call that has
- * outlived its parent shares its slots with no call, because such a chain would have no end.
+ * Nested calls are made for a call that holds slots. They may share its slots, at most as many at a time as it has, and
+ * only for the same caller. A call made for a nested call shares the same slots. A nested call that has outlived its
+ * parent shares its slots with no call, because such a chain would have no end.
  */
 
 /** Returns the lease whose slots this one shares, or null. */
@@ -59,7 +59,10 @@ export function findPassage(state: GroupState, ticket: Ticket): LeaseId | null {
  * Slots that nested calls may use on a lease of an earlier instance before they return. They are among the orphaned
  * ones.
  */
-function unheardOf({ unclaimed: orphaned }: GroupState, { isOfEarlier }: ActiveLease): number {
+function slotsNotReturned(
+  { unclaimed: orphaned }: GroupState,
+  { isOfEarlier }: ActiveLease,
+): number {
   return isOfEarlier ? orphaned.slots : 0;
 }
 
@@ -86,7 +89,7 @@ function passageOf(
   if (root === undefined || root.nested !== null) {
     return { leaseId: parent.id, slotsMax: 0, slotsOfOthers: 0 };
   }
-  let [slotsOfParents, slotsOfOthers] = [0, unheardOf(state, root)];
+  let [slotsOfParents, slotsOfOthers] = [0, slotsNotReturned(state, root)];
   for (const { id, nested } of state.nestedIn.get(root.id) ?? []) {
     if (ticket.parents.includes(id)) slotsOfParents += nested?.slots ?? 0;
     else slotsOfOthers += nested?.slots ?? 0;

@@ -17,7 +17,7 @@ import type { Member } from './member.ts';
 import { isSplit } from './members.ts';
 import { nextWaiter } from './order.ts';
 import { NEVER, type GroupState, type ActiveLease } from './state.ts';
-import { holdOrphanedAt, takeUnclaimed, type Claim } from './orphaned.ts';
+import { holdOrphanedAt, takeOrphaned, type Claim } from './orphaned.ts';
 
 /**
  * Minimum number of slots granted in the current and the previous second for next holders to be stored ahead. At a
@@ -78,7 +78,7 @@ export function areNextHoldersDue(state: GroupState, now: InstantMs): boolean {
  * Returns when the group must wake to request that write, because the confirmation of the previous one is no event.
  * NEVER if it has requested it or does not need it.
  */
-export function heirsDueAt(state: GroupState, now: InstantMs): InstantMs {
+export function nextHoldersDueAt(state: GroupState, now: InstantMs): InstantMs {
   const { confirmed, heirsNotedAt } = state.bound;
   const isNoted = confirmed === null || confirmed.seq === heirsNotedAt;
   return isNoted || !areNextHoldersDue(state, now) ? NEVER : later(now, after(confirmed.at, 1));
@@ -102,7 +102,7 @@ export function mayHavePassed({ slots, nested }: ActiveLease): boolean {
 }
 
 /** Marks a released slot as orphaned, because an earlier instance may have handed it to a next holder. */
-export function notePassed(state: GroupState, member: Member, freeAt: InstantMs): void {
+export function noteOrphanedAgain(state: GroupState, member: Member, freeAt: InstantMs): void {
   const { bound, unclaimed } = state;
   holdOrphanedAt(state, member, 1);
   unclaimed.until = later(unclaimed.until, freeAt);
@@ -120,7 +120,7 @@ export function freePassed(state: GroupState, now: InstantMs): void {
   ) {
     passedBefore.splice(passedBefore.indexOf(next), 1);
     const member = state.members.get(next.member);
-    if (member !== undefined) takeUnclaimed(state, member, 1);
+    if (member !== undefined) takeOrphaned(state, member, 1);
   }
 }
 
@@ -146,7 +146,7 @@ function nextPassed(state: GroupState): ReleasedSlot | null {
  * Notes that a next holder of an earlier instance has returned, and that all leases that had its slot before have
  * ended. A holder that does not report these leaves open whether their slot was released here.
  */
-export function noteHeirHeard(
+export function noteNextHolderReturned(
   state: GroupState,
   member: Member,
   claim: Claim,
@@ -154,13 +154,13 @@ export function noteHeirHeard(
 ): void {
   let heir = claim.leaseId;
   for (const before of claim.heirOf) {
-    if (state.bound.heirsBefore.delete(heir)) noteInherited(state, member, before, now);
+    if (state.bound.heirsBefore.delete(heir)) noteHandedOver(state, member, before, now);
     heir = before;
   }
 }
 
 /** Notes that the slot of a lease went to a next holder, so that it does not count as released too. */
-function noteInherited(state: GroupState, member: Member, lease: LeaseId, now: InstantMs): void {
+function noteHandedOver(state: GroupState, member: Member, lease: LeaseId, now: InstantMs): void {
   const { bound, tombstones, queue, leases } = state;
   if (tombstones.has(lease) || bound.unclaimable.has(lease)) {
     const own = bound.passedBefore.findIndex((passed) => passed.member === member.id);
@@ -181,7 +181,7 @@ function isUnplaced({ member }: ReleasedSlot): boolean {
 }
 
 /** Notes that a ticket has no lease of an earlier instance and gets none, so it is no next holder. */
-export function strikeHeirs(state: GroupState, ticket: TicketId, now: InstantMs): void {
+export function strikeNextHolders(state: GroupState, ticket: TicketId, now: InstantMs): void {
   const { heirsBefore } = state.bound;
   for (const id of heirsBefore) if (ticketOf(id) === ticket) heirsBefore.delete(id);
   freePassed(state, now);

@@ -48,7 +48,7 @@ function precedes(a: Waiter, b: Waiter, { state, turns }: OrderView): boolean {
   const isReserved = hasReserve(state, a);
   if (isReserved !== hasReserve(state, b)) return isReserved;
   if (turns[a.lane] !== turns[b.lane]) return turns[a.lane] < turns[b.lane];
-  const [one, two] = [hadBy(a), hadBy(b)];
+  const [one, two] = [serviceOf(a), serviceOf(b)];
   if (one !== two) return one < two;
   const { byAgent } = state.settings;
   if (byAgent && a.agent.service !== b.agent.service) return a.agent.service < b.agent.service;
@@ -56,7 +56,7 @@ function precedes(a: Waiter, b: Waiter, { state, turns }: OrderView): boolean {
 }
 
 /** The count of the waiter's lane is comparable here, because no two lanes have the same turn. */
-function hadBy({ tenant, lane }: Pick<Waiter, 'tenant' | 'lane'>): number {
+function serviceOf({ tenant, lane }: Pick<Waiter, 'tenant' | 'lane'>): number {
   return tenant.shares[lane].service;
 }
 
@@ -77,7 +77,7 @@ export function ageOf(
 /** A call that was refused once for concurrency keeps its place. */
 const REFUSALS_FREE = 1;
 
-const NO_ACTOR: ReadonlySet<Waiter> = new Set();
+const NO_WAITERS: ReadonlySet<Waiter> = new Set();
 const NONE_FULL: ReadonlySet<Cap> = new Set();
 
 /**
@@ -88,7 +88,7 @@ const NONE_FULL: ReadonlySet<Cap> = new Set();
 export function nextWaiter(
   state: GroupState,
   now: InstantMs,
-  passedOver = NO_ACTOR,
+  passedOver = NO_WAITERS,
 ): Waiter | undefined {
   const turns = laneTurns(state);
   const full = fullScopes(state, now);
@@ -150,7 +150,7 @@ function bestOfLane(lines: readonly Line[], view: OrderView): Waiter | undefined
 /** Whether a waiter of this line or of a later one could go before `best`. */
 function mayPrecede(line: Line, best: Waiter, view: OrderView): boolean {
   // With fair agents, the first waiter of a line is not always the one that goes first.
-  if (view.state.settings.byAgent) return hadBy(line) <= hadBy(best);
+  if (view.state.settings.byAgent) return serviceOf(line) <= serviceOf(best);
   const [oldest] = line.waiters;
   return oldest !== undefined && precedes(oldest, best, view);
 }
@@ -246,7 +246,7 @@ export function areSurelyAhead(
 ): boolean {
   if (waiter.isPromoted) return false;
   const full = fullAheadOf(state, waiter, now);
-  let ahead = eldersOf(state, waiter, full);
+  let ahead = countOlder(state, waiter, full);
   if (ahead >= enough) return true;
   const turns = laneTurns(state);
   const view: OrderView = {
@@ -256,7 +256,7 @@ export function areSurelyAhead(
     full,
     now,
     refusalsMax: REFUSALS_FREE,
-    passedOver: NO_ACTOR,
+    passedOver: NO_WAITERS,
   };
   for (const other of others(state, waiter)) {
     if (precedes(other, waiter, view) && isReady(other, view)) ahead += 1;
@@ -266,7 +266,7 @@ export function areSurelyAhead(
 }
 
 /** Counts the older waiters that share its turns. */
-function eldersOf(state: GroupState, waiter: Waiter, full: ReadonlySet<Cap>): number {
+function countOlder(state: GroupState, waiter: Waiter, full: ReadonlySet<Cap>): number {
   const { queue, settings } = state;
   const { waiters = [] } = queue.lanes[waiter.lane].byTenant.get(waiter.tenant) ?? {};
   const place = placeOf(waiters, waiter, compareWaiters);
@@ -285,8 +285,13 @@ function fullAheadOf(state: GroupState, { ticket }: Waiter, now: InstantMs): Rea
 }
 
 /**
- * Estimates how many waiters start before this one: those of higher lanes, the older ones of its tenant, and of each
- * other tenant in its lane as many as bring that tenant level. Held and passed-over waiters do not count.
+ * Estimates how many waiters start before this one:
+ *
+ * - all of higher lanes
+ * - the older ones of its tenant
+ * - of each other tenant in its lane, as many as bring that tenant level
+ *
+ * Held and passed-over waiters do not count.
  */
 export function turnsAhead(state: GroupState, waiter: Waiter, now: InstantMs): number {
   if (waiter.isPromoted) return 0;
@@ -309,7 +314,7 @@ export function turnsAhead(state: GroupState, waiter: Waiter, now: InstantMs): n
   const own = count(line.slice(0, placeOf(line, waiter, compareWaiters)));
   for (const { tenant, lane, waiters } of lines) {
     if (tenant === waiter.tenant) continue;
-    const behindMs = hadBy(waiter) - hadBy({ tenant, lane });
+    const behindMs = serviceOf(waiter) - serviceOf({ tenant, lane });
     const turns = Math.floor(own + 1 + behindMs / Math.max(1, holdMeanMs));
     if (turns > 0) ahead += Math.min(turns, count(waiters));
   }
@@ -369,7 +374,7 @@ function fullCap(
 
 /**
  * While a breaker is not closed or a pause is probed, only one call that waits in another group may hold slots. Such
- * calls take their permits when they are sent, perhaps all at once.
+ * calls take their permits when they are sent, perhaps all together.
  */
 function wouldProbeTooMuch({ slotsWaitingElsewhere, serving }: GroupState): boolean {
   if (slotsWaitingElsewhere === 0) return false;

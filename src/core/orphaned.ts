@@ -106,19 +106,19 @@ export function isOfNewer({ bound, nextAttachment }: GroupState, claim: Claim): 
 }
 
 /** Takes up to `slots` orphaned slots of a member, and returns how many. */
-export function takeUnclaimed(state: GroupState, member: Member, slots: number): number {
+export function takeOrphaned(state: GroupState, member: Member, slots: number): number {
   const taken = Math.min(slots, member.unclaimed);
   holdOrphanedAt(state, member, -taken);
   return taken;
 }
 
 /** Counts the orphaned slots at the member of a claim. */
-export function unclaimedFor(state: GroupState, claim: Claim, now: InstantMs): number {
-  return unclaimedAt(state, memberOfClaim(state, claim, now));
+export function orphanedFor(state: GroupState, claim: Claim, now: InstantMs): number {
+  return orphanedAt(state, memberOfClaim(state, claim, now));
 }
 
 /** Counts orphaned slots that a lease of a member may reclaim, including those from before the group had members. */
-export function unclaimedAt(state: GroupState, member: Member): number {
+export function orphanedAt(state: GroupState, member: Member): number {
   const unplaced = state.members.get(IMPLICIT);
   return member.unclaimed + (unplaced === member ? 0 : (unplaced?.unclaimed ?? 0));
 }
@@ -126,7 +126,7 @@ export function unclaimedAt(state: GroupState, member: Member): number {
 /** Takes slots that were granted before the group had members, and returns how many. */
 export function takeUnplaced(state: GroupState, slots: number): number {
   const member = state.members.get(IMPLICIT);
-  return member === undefined ? 0 : takeUnclaimed(state, member, slots);
+  return member === undefined ? 0 : takeOrphaned(state, member, slots);
 }
 
 export function memberOfClaim(
@@ -138,16 +138,16 @@ export function memberOfClaim(
 }
 
 /** Frees orphaned slots that no holder reclaimed within the TTL. */
-export function expireUnclaimed(state: GroupState, now: InstantMs): void {
+export function expireOrphaned(state: GroupState, now: InstantMs): void {
   if (now < state.unclaimed.until) return;
-  for (const member of state.members.values()) takeUnclaimed(state, member, member.unclaimed);
+  for (const member of state.members.values()) takeOrphaned(state, member, member.unclaimed);
 }
 
 /**
  * Once no slots are orphaned, nothing of earlier instances is left. Later claims get no slot, and budget reservations
  * without a known lease count as spent.
  */
-export function settleUnclaimed(state: GroupState, now: InstantMs): void {
+export function settleOrphaned(state: GroupState, now: InstantMs): void {
   const { bound, unclaimed, leases } = state;
   if (unclaimed.slots > 0 || unclaimed.isOver) return;
   unclaimed.isOver = true;

@@ -12,10 +12,10 @@ import { isSplit } from './members.ts';
 import { nextWaiter } from './order.ts';
 import { NEVER, type GroupState } from './state.ts';
 
-/** Maximum number of waiters behind the next one that are tried. */
+/** Maximum number of waiters behind the next one that are considered. */
 const LOOKED_AT_MAX = 16;
 
-/** The least that a call uses. If even that is not spare, no waiter is tried. */
+/** The least that a call uses. If even that is not spare, no waiter is considered. */
 const LEAST: CallUsage = { requests: 1, inputTokens: 1, outputTokens: 0 };
 
 /** The next waiter, which lacks only time, and the instant at which it has room. */
@@ -30,7 +30,7 @@ interface Overtaker {
   readonly at: InstantMs;
 }
 
-const NO_ACTOR: Overtaker = { waiter: null, at: NEVER };
+const NONE: Overtaker = { waiter: null, at: NEVER };
 
 /**
  * Finds a smaller call that uses what the next waiter leaves of the limits and does not delay it. So large calls are
@@ -38,20 +38,20 @@ const NO_ACTOR: Overtaker = { waiter: null, at: NEVER };
  */
 export function findOvertaker(state: GroupState, first: First, now: InstantMs): Overtaker {
   const [member] = state.serving;
-  // If the next waiter waits for one of several members, later waiters may use the other members anyway.
-  if (member === undefined || isSplit(state)) return NO_ACTOR;
+  // If the next waiter waits for one of several members, later waiters may use the other members already.
+  if (member === undefined || isSplit(state)) return NONE;
   const { settings, controls } = member;
   // Permits of the breaker, probes of a pause and slots of a ramp go to the next waiter.
   const isClosed = controls.breaker.phase === 'closed' && controls.pause.waitMs === 0;
-  if (state.settings.isDryRun || first.at === NEVER || !isClosed) return NO_ACTOR;
+  if (state.settings.isDryRun || first.at === NEVER || !isClosed) return NONE;
   const slotsMax = slotsLearned(state);
   if (rampSlotsMax(controls.pause, slotsMax, now) < slotsMax) {
     return { waiter: null, at: nextChangeAt(controls.pause, slotsMax, now) };
   }
   const expected = { demand: first.waiter.demand, at: first.at };
   const spares = sparesBeside(controls.rates, settings.rates, expected);
-  if (!isSpare(settings.rates, spares, LEAST)) return NO_ACTOR;
-  if (!fillInTime(controls.rates, settings.rates, LEAST, expected, now)) return NO_ACTOR;
+  if (!isSpare(settings.rates, spares, LEAST)) return NONE;
+  if (!fillInTime(controls.rates, settings.rates, LEAST, expected, now)) return NONE;
   const passedOver = new Set([first.waiter]);
   let soonest: number = NEVER;
   while (passedOver.size <= LOOKED_AT_MAX) {

@@ -139,7 +139,7 @@ export function reportPosition(
   unpark(state, waiter, null, now, effects);
 }
 
-/** Declines a try of a call that waits here by an earlier acquire call. It keeps its place. */
+/** Declines an `isTry` call for a ticket that is queued here by an earlier acquire call. It keeps its place. */
 export function declineInPlace(
   state: GroupState,
   waiter: Waiter,

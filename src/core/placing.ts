@@ -269,7 +269,7 @@ function leastLoaded(members: readonly Member[]): Member {
   const [best] = members
     .filter(({ settings }) => settings.tier === tier)
     .toSorted((a, b) => compare(loadOf(a), loadOf(b)) || a.turn - b.turn);
-  if (best === undefined) throw new Error('of no member the best was wanted');
+  if (best === undefined) throw new Error('The best of no members was requested.');
   return best;
 }
 

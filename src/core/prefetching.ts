@@ -44,7 +44,7 @@ export function prefetchFor(
   const known = prefetching.growing.get(isolate);
   if (known === undefined && paceOf(prefetching, isolate, now) < PREFETCHED_PACE_MIN) return null;
   const [sole] = state.serving;
-  if (sole === undefined || !mayLend(state, now) || isLearning(state, sole)) return null;
+  if (sole === undefined || !mayPrefetch(state, now) || isLearning(state, sole)) return null;
   const max = slotsMaxAt(state, now);
   if (state.slotsInUse >= max * PREFETCHED_USE_MAX) return null;
   const wanted = Math.min(
@@ -54,7 +54,7 @@ export function prefetchFor(
   const count = Math.min(wanted, Math.floor(max * PREFETCHED_USE_MAX) - state.slotsInUse);
   if (count < 1) return null;
   const attachment = state.nextAttachment++;
-  const loan = known ?? newLoan(state, sole, isolate, attachment);
+  const loan = known ?? newPrefetch(state, sole, isolate, attachment);
   const ids = Array.from({ length: count }, (_, index) =>
     leaseId(`${isolate}~${attachment}.${index + 1}`),
   );
@@ -62,7 +62,7 @@ export function prefetchFor(
     for (const id of ids) loan.slots.add(id);
   });
   loan.until = instant(Math.max(loan.until, after(now, PREFETCH_TTL_MS)));
-  countLent(state, count);
+  countPrefetched(state, count);
   noteHandedOut(state.bound, sole.id, count, now);
   return { loan: loan.id, slots: ids, attachment };
 }
@@ -78,22 +78,27 @@ function isLearning(state: GroupState, member: Member): boolean {
   );
 }
 
-function newLoan(state: GroupState, member: Member, isolate: string, attachment: number): Prefetch {
+function newPrefetch(
+  state: GroupState,
+  member: Member,
+  isolate: string,
+  attachment: number,
+): Prefetch {
   const { lending } = state;
   const id = leaseId(`${isolate}~${attachment}`);
-  const nobody = { used: 0, others: atUpstream(state, member), until: instant(0), attachment: 0 };
+  const unused = { used: 0, others: atUpstream(state, member), until: instant(0), attachment: 0 };
   const none = { missingSince: null, isRecalled: false };
-  const loan: Prefetch = { id, isolate, slots: new Set(), ...nobody, ...none };
+  const loan: Prefetch = { id, isolate, slots: new Set(), ...unused, ...none };
   lending.loans.set(id, loan);
   lending.growing.set(isolate, loan);
   return loan;
 }
 
 /**
- * Whether calls may start without an acquire call: none is queued or about to be, no call needs an individual
+ * Whether calls may start without an acquire call. No call is queued or about to be, none needs an individual
  * reservation, and no lesson depends on the upstream's answer to a single call.
  */
-function mayLend(state: GroupState, now: InstantMs): boolean {
+function mayPrefetch(state: GroupState, now: InstantMs): boolean {
   const { settings, controls, bound, unclaimed, queue, serving } = state;
   const [sole] = serving;
   // The member and the scopes of a call are decided when it starts.
@@ -115,9 +120,9 @@ function hasEntries(record: object): boolean {
 }
 
 /** Recalls all prefetched slots as soon as calls may not start without an acquire call. */
-export function recallLoans(state: GroupState, now: InstantMs, effects: Effect[]): void {
+export function recallPrefetched(state: GroupState, now: InstantMs, effects: Effect[]): void {
   const { growing } = state.lending;
-  if (growing.size === 0 || mayLend(state, now)) return;
+  if (growing.size === 0 || mayPrefetch(state, now)) return;
   for (const loan of growing.values()) {
     loan.isRecalled = true;
     effects.push({ kind: 'recalled', loanId: loan.id });
@@ -134,16 +139,16 @@ export function keepPrefetch(
   {
     loanId,
     isNew,
-    told,
+    told: report,
   }: { readonly loanId: LeaseId; readonly isNew: boolean; readonly told: KeeperReport },
   now: InstantMs,
 ): void {
   const loan = state.lending.loans.get(loanId);
-  noteTold(state, loan, told, now);
+  noteTold(state, loan, report, now);
   if (loan === undefined) return;
   if (isNew) loan.attachment = state.nextAttachment++;
   loan.until = after(now, LEASE_TTL_MS);
-  recallIncomplete(state, loan, told, now);
+  recallIncomplete(state, loan, report, now);
 }
 
 /**
@@ -166,7 +171,7 @@ function recallIncomplete(
 /**
  * Notes that the context that kept the prefetched slots has ended. Another one keeps them soon, or the isolate is gone.
  */
-export function leaveLoan(
+export function leavePrefetch(
   { lending }: GroupState,
   { loanId, attachment }: { readonly loanId: LeaseId; readonly attachment: number },
   now: InstantMs,
@@ -180,7 +185,7 @@ export function leaveLoan(
  * Counts slots as prefetched or no longer so, at the only member. If the configuration removed that member, only the
  * group counts them.
  */
-function countLent(state: GroupState, slots: number): void {
+function countPrefetched(state: GroupState, slots: number): void {
   state.slotsInUse += slots;
   const lender = state.members.get(IMPLICIT);
   if (lender !== undefined) lender.slotsInUse += slots;
@@ -205,26 +210,26 @@ export function noteTold(
 }
 
 /** Removes a slot from the prefetched ones. Returns false if it is not among them. */
-export function takeLent(state: GroupState, loanId: LeaseId, slot: LeaseId): boolean {
+export function takePrefetched(state: GroupState, loanId: LeaseId, slot: LeaseId): boolean {
   const { lending } = state;
   const loan = lending.loans.get(loanId);
   if (loan?.slots.has(slot) !== true) return false;
   changePrefetch(lending, loan, () => {
     loan.slots.delete(slot);
   });
-  countLent(state, -1);
+  countPrefetched(state, -1);
   if (loan.slots.size === 0) forget(state, loan);
   return true;
 }
 
 /** Frees a returned prefetched slot. Returns false if it is not among them. */
-export function freeLent(
+export function freePrefetched(
   state: GroupState,
   loanId: LeaseId,
   slot: LeaseId,
   now: InstantMs,
 ): boolean {
-  if (!takeLent(state, loanId, slot)) return false;
+  if (!takePrefetched(state, loanId, slot)) return false;
   state.tombstones.add(slot, now);
   noteFreed(state.bound, slot, state.unclaimed.slots > 0);
   return true;
@@ -234,27 +239,27 @@ export function freeLent(
  * Ends prefetched slots that were not renewed. Their isolate may be alive, so the slots are granted again only behind a
  * write.
  */
-export function expireLoans(state: GroupState, now: InstantMs): void {
+export function expirePrefetched(state: GroupState, now: InstantMs): void {
   const { lending, bound } = state;
   for (const loan of lending.loans.values()) {
     if (now < loan.until) continue;
     const { size } = loan.slots;
     for (const slot of loan.slots) noteLapsed(bound, slot);
     changePrefetch(lending, loan, () => loan.slots.clear());
-    countLent(state, -size);
+    countPrefetched(state, -size);
     noteLost(bound);
     forget(state, loan);
   }
 }
 
-export function loansDueAt({ lending }: GroupState): InstantMs {
+export function prefetchedDueAt({ lending }: GroupState): InstantMs {
   let dueAt = Infinity;
   for (const { until } of lending.loans.values()) dueAt = Math.min(dueAt, until);
   return instant(dueAt);
 }
 
 /** Extends all prefetched slots by time in which no isolate could renew. */
-export function extendLoans({ lending }: GroupState, lostMs: number): void {
+export function extendPrefetched({ lending }: GroupState, lostMs: number): void {
   for (const loan of lending.loans.values()) loan.until = after(loan.until, lostMs);
 }
 

@@ -28,7 +28,7 @@ import {
   type HandedLease,
   type ActiveLease,
 } from './state.ts';
-import { holdOrphaned, settleUnclaimed } from './orphaned.ts';
+import { holdOrphaned, settleOrphaned } from './orphaned.ts';
 import { slotsHeld } from './violations.ts';
 
 /** The rows that earlier instances of a group stored. */
@@ -73,13 +73,13 @@ export function recover(
   const waitersUntil = waitersUntilBy(bound, settings);
   // Waiters whose deadline has passed have left.
   const waiters = bound === null || now >= waitersUntil ? 0 : bound.waiters;
-  const takeBack = (kept: KeptMember, rates: RateSettings): Controls => {
+  const restore = (kept: KeptMember, rates: RateSettings): Controls => {
     rebaseControls(kept.controls, rates, now);
     takeAhead(kept.controls.rates, rates, kept.ahead, mayHaveStarted, lastUseOf(bound, now));
     reserve(kept.controls.spend, kept.ahead.usd ?? 0);
     return kept.controls;
   };
-  takeBack({ controls, ahead }, settings.rates);
+  restore({ controls, ahead }, settings.rates);
   const members = Object.entries(stored.members ?? {}).map(([id, kept]) => {
     const { place } = kept;
     const isNamed = settings.members.some((member) => member.id === id);
@@ -87,7 +87,7 @@ export function recover(
       settings.members.find((member) =>
         isNamed ? member.id === id : place !== undefined && member.place === place,
       ) ?? {};
-    return [memberId(id), { ...kept, controls: takeBack(kept, rates) }] as const;
+    return [memberId(id), { ...kept, controls: restore(kept, rates) }] as const;
   });
   const next = Math.max(firstAttachment, (bound?.next ?? 0) + ATTACHMENTS_UNWRITTEN_MAX);
   const state = emptyState(settings, next, controls, isStored, new Map(members));
@@ -117,7 +117,7 @@ export function recover(
   }
   holdOrphaned(state, marksOf(bound), now);
   addHanded(state, leases, now);
-  settleUnclaimed(state, now);
+  settleOrphaned(state, now);
   if (leases.length > 0) state.bound.since = 0;
   if (slotsHeld(state) > 0 || waiters > 0) {
     state.grantsFrom = after(now, settleMs(waiters, slotsHeld(state)));

@@ -96,8 +96,8 @@ export function rejectionInQueue(
     return reject({ reason: 'busy', ...slotsFor(state, waiter, now), retryAfterMs: retry });
   }
   const full = fullness(state, waiter);
-  const giver = full === null ? null : callToReject(state, waiter, full.of, now);
-  if (full !== null && giver === null) {
+  const replaced = full === null ? null : callToReject(state, waiter, full.of, now);
+  if (full !== null && replaced === null) {
     return reject({ reason: 'queue_full', ...full, retryAfterMs: retry });
   }
   // Without samples the estimate is a guess, and a pause may end at any time. When a request becomes available is
@@ -111,8 +111,8 @@ export function rejectionInQueue(
     };
     return reject({ reason: 'infeasible', estimateMs, retryAfterMs: retry, ...about });
   }
-  if (full === null || giver === null) return null;
-  const { waiter: evicted, why: dropped } = giver;
+  if (full === null || replaced === null) return null;
+  const { waiter: evicted, why: dropped } = replaced;
   const itsRetry = retryAtEndMs(state, evicted.ticket.id, now);
   return { rejection: { reason: 'queue_full', ...full, dropped, retryAfterMs: itsRetry }, evicted };
 }

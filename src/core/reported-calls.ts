@@ -38,8 +38,8 @@ export function noteReportedCalls(
   // Only a group with one member prefetches, and it shares its controls.
   const { controls, settings } = state;
   const { ceiling, breaker } = controls;
-  const lately = ended.flatMap(({ last }) => last).toSorted((a, b) => a.endedMs - b.endedMs);
-  for (const { leaseId, beganMs } of lately.slice(0, RESULTS_MAX)) {
+  const recent = ended.flatMap(({ last }) => last).toSorted((a, b) => a.endedMs - b.endedMs);
+  for (const { leaseId, beganMs } of recent.slice(0, RESULTS_MAX)) {
     // Dated back, because calls that began before a refusal do not contradict it.
     const grantedAt = instant(now - beganMs);
     noteServed(breaker, { leaseId, grantedAt }, now, settings.breaker);

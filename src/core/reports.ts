@@ -187,8 +187,8 @@ function confirmReports(state: GroupState, member: Member, unconfirmed: Unconfir
 }
 
 /**
- * Handles a served call. It refutes reports that it contradicts: it was granted within the reported wait, or beside
- * more calls than the reported concurrency limit.
+ * Handles a served call. It refutes reports that it contradicts, because it was granted within the reported wait or
+ * with more calls in flight than the reported concurrency limit.
  */
 export function refuteReports(
   state: GroupState,

@@ -37,7 +37,7 @@ function settingsOfMembers(settings: GroupSettings): readonly MemberSettings[] {
 }
 
 /**
- * Makes the members in the settings the serving ones. Other members keep their calls in flight, their use and their
+ * Starts to serve with the members in the settings. Other members keep their calls in flight, their use and their
  * lessons, in case they return.
  */
 export function serveMembers(state: GroupState, now: InstantMs): void {

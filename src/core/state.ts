@@ -197,8 +197,8 @@ export interface GroupState {
   /** When a waiter behind the next one may have room without delaying it. */
   overtakingDueAt: InstantMs;
   /**
-   * The next instant at which a waiter that is held for a member may be placed elsewhere: it has waited long enough,
-   * the member has room again or is forgotten, or a member that refused it may serve it again.
+   * The next instant at which a waiter that is held for a member may be placed elsewhere. It has then waited long
+   * enough, its member has room again or its affinity expires, or a member that refused it may serve it again.
    */
   heldOutUntil: InstantMs;
   readonly totals: Totals;

@@ -107,8 +107,8 @@ export function noteRefusal(
   memberOf(state, lease).totals.refused += 1;
   // The message of a report is not the upstream's.
   const isStated = words !== undefined && reportedBy === undefined;
-  const said = { retryAfterMs, model: lease.holder.model, ...(isStated && { words }) };
-  noteRefusedThere(upstreams, placeOf(state, lease), kind, said, now);
+  const refusal = { retryAfterMs, model: lease.holder.model, ...(isStated && { words }) };
+  noteRefusedThere(upstreams, placeOf(state, lease), kind, refusal, now);
 }
 
 export function noteUnused(state: GroupState, lease: ActiveLease, now: InstantMs): void {

@@ -39,11 +39,11 @@ import { grantOf, pump } from './grant.ts';
 import {
   areNextHoldersDue,
   freePassed,
-  heirsDueAt,
+  nextHoldersDueAt,
   mayHaveNextHolder,
   mayHavePassed,
   passedDueAt,
-  strikeHeirs,
+  strikeNextHolders,
 } from './next-holders.ts';
 import {
   attach,
@@ -54,22 +54,22 @@ import {
   extendByLostTime,
   claimLease,
   holdById,
-  keepForHeir,
+  orphanEnded,
   renewLease,
-  leaseOfLent,
+  leaseOnPrefetched,
   markRefused,
   noteNamed,
 } from './leases.ts';
 import { leave, rejected } from './leave.ts';
 import {
-  expireLoans,
-  extendLoans,
-  freeLent,
+  expirePrefetched,
+  extendPrefetched,
+  freePrefetched,
   keepPrefetch,
-  leaveLoan,
-  loansDueAt,
+  leavePrefetch,
+  prefetchedDueAt,
   noteTold,
-  recallLoans,
+  recallPrefetched,
 } from './prefetching.ts';
 import { allLedgers, isSplit } from './members.ts';
 import { waitsForItself } from './nesting.ts';
@@ -86,11 +86,11 @@ import { applyReactions, serveMembers } from './serving.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 import { noteAnswer } from './stats.ts';
 import {
-  expireUnclaimed,
+  expireOrphaned,
   hasEnded,
   mayClaim,
-  settleUnclaimed,
-  unclaimedFor,
+  settleOrphaned,
+  orphanedFor,
   type Claim,
 } from './orphaned.ts';
 import { slotsHeld } from './violations.ts';
@@ -101,7 +101,7 @@ import { applySignal } from './upstream-signals.ts';
  *
  * It is deterministic: time comes with the event, ids are generated outside, and it reads nothing else. It changes the
  * state in place. Every event first ends what is due by `now`, then does its own work, then grants. So no order of
- * events leaves a free slot beside a waiter that could use it.
+ * events leaves a slot free while a waiter could use it.
  */
 export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
   const effects: Effect[] = [];
@@ -111,23 +111,23 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   const stops = stopsOf(state, now);
   if (event.kind === 'held_up') {
     extendByLostTime(state, event.lostMs);
-    extendLoans(state, event.lostMs);
+    extendPrefetched(state, event.lostMs);
   }
-  expireUnclaimed(state, now);
+  expireOrphaned(state, now);
   freePassed(state, now);
-  settleUnclaimed(state, now);
-  expireLoans(state, now);
+  settleOrphaned(state, now);
+  expirePrefetched(state, now);
   expireLeases(state, now, effects);
   expireWaiters(state, now, effects);
   apply(state, event, now, effects);
   freePassed(state, now);
-  settleUnclaimed(state, now);
+  settleOrphaned(state, now);
   // A reconfiguration that enables or disables members changes where a call may go.
   const areOthers = event.kind === 'reconfigure' && isSplit(state);
   const stopsNow = stopsOf(state, now);
   if (areOthers || hasLonger(stopsNow, stops)) dropStopped(state, now, effects);
   grantAndDrop(state, stopsNow, now, effects);
-  recallLoans(state, now, effects);
+  recallPrefetched(state, now, effects);
   noteHeld(state.bound, slotsHeld(state), now);
   noteWrite(state, now, effects);
   return effects;
@@ -204,18 +204,22 @@ export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const { bound, unclaimed: orphaned } = state;
   const ended = state.leases.size > 0 ? state.leasesDueAt : Infinity;
   const lapsed = orphaned.slots > 0 ? orphaned.until : Infinity;
-  const given = Math.min(loansDueAt(state), passedDueAt(state));
-  const leases = Math.min(ended, lapsed, given, emptyDueAt(bound), lostAt(bound));
+  const slotsDue = Math.min(prefetchedDueAt(state), passedDueAt(state));
+  const leases = Math.min(ended, lapsed, slotsDue, emptyDueAt(bound), lostAt(bound));
   if (queueLength(state.queue) === 0) return instant(leases);
   const settled = state.grantsFrom > now ? state.grantsFrom : Infinity;
-  const tries = limitersOf(state).map(({ controls }) => heldBackUntil(controls.ceiling.evidence));
-  const tried = Math.min(...tries.map((at) => at ?? Infinity));
+  const holdBacks = limitersOf(state).map(({ controls }) =>
+    heldBackUntil(controls.ceiling.evidence),
+  );
+  const heldBack = Math.min(...holdBacks.map((at) => at ?? Infinity));
   const held = Math.min(state.heldOutUntil, scopesDueAt(state, now));
   const room = Math.min(state.roomDueAt, state.overtakingDueAt, held);
-  const heirs = heirsDueAt(state, now);
-  const taught = reportsDueAt(state);
+  const nextHolders = nextHoldersDueAt(state, now);
+  const reported = reportsDueAt(state);
   const passed = endPassedOver(state.passedOver, now);
-  return instant(Math.min(leases, state.waitersDueAt, settled, room, tried, heirs, taught, passed));
+  return instant(
+    Math.min(leases, state.waitersDueAt, settled, room, heldBack, nextHolders, reported, passed),
+  );
 }
 
 function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Effect[]): void {
@@ -241,9 +245,9 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'keep_loan':
       return keepPrefetch(state, event, now);
     case 'leave_loan':
-      return leaveLoan(state, event, now);
+      return leavePrefetch(state, event, now);
     case 'give_back':
-      return giveBack(state, event, now, effects);
+      return returnPrefetched(state, event, now, effects);
     case 'take_over':
       return takeOver(state, event, now);
     case 'revoke':
@@ -296,7 +300,7 @@ function report(
 ) {
   const lease =
     state.leases.get(event.leaseId) ??
-    lentLeaseOf(state, event.claim, now, effects) ??
+    prefetchedLeaseOf(state, event.claim, now, effects) ??
     claimOf(state, event, now);
   if (lease === null || lease.phase === 'cooling') return;
   if (event.signal.kind !== 'served') {
@@ -318,7 +322,8 @@ function release(
   if (lease === undefined) {
     const waiter = state.queue.byTicket.get(ticketOf(event.leaseId));
     if (waiter?.leaseId === event.leaseId) leave(state, waiter, { kind: 'gone' }, now, effects);
-    const claimed = lentLeaseOf(state, event.claim, now, effects) ?? claimOf(state, event, now);
+    const claimed =
+      prefetchedLeaseOf(state, event.claim, now, effects) ?? claimOf(state, event, now);
     if (claimed === null) {
       state.tombstones.add(event.leaseId, now);
       return;
@@ -326,7 +331,7 @@ function release(
     noteAnswer(state, claimed, event);
     const mayBePassed = mayHavePassed(claimed);
     endLease(state, claimed, event.outcome, event.settlement, now, effects);
-    if (mayBePassed && state.bound.heirsBefore.size > 0) keepForHeir(state, claimed, now);
+    if (mayBePassed && state.bound.heirsBefore.size > 0) orphanEnded(state, claimed, now);
     return;
   }
   if (lease.phase === 'cooling') return;
@@ -345,7 +350,7 @@ function claimOf(
   { leaseId, claim }: { readonly leaseId: LeaseId; readonly claim?: Claim },
   now: InstantMs,
 ): ActiveLease | null {
-  if (claim === undefined || claim.slots > unclaimedFor(state, claim, now)) return null;
+  if (claim === undefined || claim.slots > orphanedFor(state, claim, now)) return null;
   if (hasEnded(state, leaseId, claim.ticketId) || !mayClaim(state, claim)) return null;
   return claimLease(state, claim, now);
 }
@@ -354,14 +359,14 @@ function claimOf(
  * Returns the lease of a call that runs on a prefetched slot, according to its holder. null if the slot is not
  * prefetched here or the lease has ended.
  */
-function lentLeaseOf(
+function prefetchedLeaseOf(
   state: GroupState,
   claim: Claim | undefined,
   now: InstantMs,
   effects: Effect[],
 ): ActiveLease | null {
   if (claim?.lent === undefined || hasEnded(state, claim.leaseId, claim.ticketId)) return null;
-  const lease = leaseOfLent(state, claim, now);
+  const lease = leaseOnPrefetched(state, claim, now);
   if (lease === null) return null;
   // Nested calls may arrive before the first message about their parent on a prefetched slot.
   for (const waiter of state.queue.nested) {
@@ -372,17 +377,17 @@ function lentLeaseOf(
 }
 
 /** Frees prefetched slots. Slots of an earlier instance are reclaimed and ended. */
-function giveBack(
+function returnPrefetched(
   state: GroupState,
   event: StepEventOf<'give_back'>,
   now: InstantMs,
   effects: Effect[],
 ) {
-  const { loanId, claims, told } = event;
-  noteTold(state, state.lending.loans.get(loanId), told, now);
+  const { loanId, claims, told: keeperReport } = event;
+  noteTold(state, state.lending.loans.get(loanId), keeperReport, now);
   for (const claim of claims) {
     const { leaseId } = claim;
-    if (freeLent(state, loanId, leaseId, now)) continue;
+    if (freePrefetched(state, loanId, leaseId, now)) continue;
     const claimed = claimOf(state, { leaseId, claim }, now);
     if (claimed === null) state.tombstones.add(leaseId, now);
     else endLease(state, claimed, 'unused', 'unused', now, effects);
@@ -415,7 +420,7 @@ function cancel(
     // Its caller never received it.
     endLease(state, lease, 'cancelled', 'unused', now, effects);
   }
-  strikeHeirs(state, event.ticketId, now);
+  strikeNextHolders(state, event.ticketId, now);
   // An acquire call in transit must not revive the ticket.
   state.tombstones.add(event.ticketId, now);
 }
@@ -437,9 +442,9 @@ function resume(
   state.nextAttachment = Math.max(state.nextAttachment, (attachment ?? 0) + 1);
   const waiter = state.queue.byTicket.get(ticketId);
   if (waiter !== undefined) leave(state, waiter, { kind: 'left' }, now, effects);
-  lease ??= lentLeaseOf(state, event.claim, now, effects) ?? undefined;
+  lease ??= prefetchedLeaseOf(state, event.claim, now, effects) ?? undefined;
   if (lease === undefined) {
-    lease = takeUp(state, event.claim, now) ?? undefined;
+    lease = resumeUnknown(state, event.claim, now) ?? undefined;
   } else {
     noteNamed(state, lease, event.claim.member ?? IMPLICIT, now);
     attach(state, lease, now);
@@ -448,7 +453,7 @@ function resume(
 }
 
 /** Returns the lease of a holder that this instance does not know. null if it may not be resumed. */
-function takeUp(state: GroupState, claim: Claim, now: InstantMs): ActiveLease | null {
+function resumeUnknown(state: GroupState, claim: Claim, now: InstantMs): ActiveLease | null {
   // Its holder knows when the lease expires and does not continue beyond that, so it never counts above the limit.
   if (claim.isById === true) return claimOf(state, { leaseId: claim.leaseId, claim }, now);
   const lease = claimLease(state, claim, now);

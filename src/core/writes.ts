@@ -57,7 +57,8 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const held = slotsHeld(state);
   const marks = marksOf(state, now);
   const above = sum(marks, ({ mark, held: heldThere }) => mark - heldThere);
-  // If the next grant writes anyway, or is not expected soon, every write of an empty group records that it is empty.
+  // If the next grant needs a write in any case, or is not expected soon, every write of an empty group records that it
+  // is empty.
   const isIdle = held === 0 && (bound.isEmptyNoted || bound.isSparse || above === 0);
   if (isIdle) Object.assign(bound, { since: nextAttachment, mayOutlive: false });
   const isKept = mustKeep(state, isIdle, now);

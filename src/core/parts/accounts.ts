@@ -5,8 +5,8 @@ import { LANES, type Holder, type Lane } from '../words/ticket.ts';
 
 /**
  * Virtual service that a tenant or agent has received, in slot-milliseconds divided by its weight. This is start-time
- * fair queuing: the least served goes first. A grant is charged the mean hold at once, renewals charge a longer hold,
- * and the end corrects both.
+ * fair queuing: the least served goes first. A grant is charged the mean hold in advance, renewals charge a longer
+ * hold, and the end corrects both.
  */
 export interface ServiceAccount {
   service: number;
@@ -88,8 +88,8 @@ export function tenantAccount(accounts: Accounts, key: string): TenantAccount {
   let account = accounts.tenants.get(key);
   if (account === undefined) {
     const shares = { high: emptyShare(), normal: emptyShare(), low: emptyShare() };
-    const nobody = { agents: new Map(), waitingAgents: new Set<AgentAccount>() };
-    account = { ...newAccount(key), shares, ...nobody, lastAgentService: 0 };
+    const noAgents = { agents: new Map(), waitingAgents: new Set<AgentAccount>() };
+    account = { ...newAccount(key), shares, ...noAgents, lastAgentService: 0 };
     accounts.tenants.set(key, account);
     forgetTenants(accounts, account);
   }
@@ -202,8 +202,8 @@ function isOver(agent: AgentAccount, now: InstantMs): boolean {
 }
 
 /**
- * Bounds the number of tenants. It removes idle tenants that would return level anyway, or one idle tenant with debt if
- * there is no other.
+ * Bounds the number of tenants. It removes idle tenants that have no debt, because they would return level. If there
+ * are none, it removes one idle tenant with debt.
  */
 function forgetTenants(accounts: Accounts, newest: TenantAccount): void {
   const { tenants, lastService } = accounts;
@@ -215,10 +215,10 @@ function forgetTenants(accounts: Accounts, newest: TenantAccount): void {
   };
   const levels = { high: levelIn('high'), normal: levelIn('normal'), low: levelIn('low') };
   const idle = [...tenants.values()].filter((each) => isIdle(each) && each !== newest);
-  const unindebted = idle.filter(({ shares }) =>
+  const withoutDebt = idle.filter(({ shares }) =>
     LANES.every((lane) => shares[lane].service <= levels[lane]),
   );
-  for (const { key, agents } of unindebted.length > 0 ? unindebted : idle.slice(0, 1)) {
+  for (const { key, agents } of withoutDebt.length > 0 ? withoutDebt : idle.slice(0, 1)) {
     tenants.delete(key);
     accounts.agentCount -= agents.size;
   }

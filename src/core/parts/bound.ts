@@ -243,8 +243,8 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
 }
 
 /**
- * Whether everything granted is covered on disk: the slots held when the last confirmed write was issued, plus all
- * grants since, are at most every mark that may be the last one stored.
+ * Whether everything granted is covered on disk. The slots held when the last confirmed write was issued, plus all
+ * grants since, must be at most every mark that may be the last one stored.
  */
 export function isCovered(bound: Bound, now: InstantMs): boolean {
   const { isStored, confirmed, lostSeq } = bound;

@@ -106,7 +106,7 @@ export function noteServed(
   if (breaker.phase === 'closed') {
     return noteResult(breaker, call, { failed: false }, now, settings);
   }
-  if (!takePermitBack(breaker, call.leaseId)) return;
+  if (!returnPermit(breaker, call.leaseId)) return;
   breaker.served += 1;
   if (breaker.served < PROBES_MAX) return;
   breaker.phase = 'closed';
@@ -132,8 +132,7 @@ export function noteFailed(
 ): void {
   const { isReported = false } = call;
   if (breaker.phase !== 'closed') {
-    const isProbe =
-      takePermitBack(breaker, call.leaseId) || (!isReported && wasProbe(breaker, call));
+    const isProbe = returnPermit(breaker, call.leaseId) || (!isReported && wasProbe(breaker, call));
     if (isProbe) open(breaker, call, now, settings);
     return;
   }
@@ -155,7 +154,7 @@ export function noteEnded(
   now: InstantMs,
   settings: BreakerSettings = BREAKER_DEFAULTS,
 ): void {
-  if (takePermitBack(breaker, leaseId) && isLost) {
+  if (returnPermit(breaker, leaseId) && isLost) {
     open(breaker, { retryAfterMs: null }, now, settings);
   }
 }
@@ -220,7 +219,7 @@ function open(
 }
 
 /** Returns a probe's permit. Returns false if the call had none. */
-function takePermitBack(breaker: Breaker, leaseId: LeaseId): boolean {
+function returnPermit(breaker: Breaker, leaseId: LeaseId): boolean {
   const index = breaker.probes.indexOf(leaseId);
   if (index === -1) return false;
   breaker.probes.splice(index, 1);

@@ -48,7 +48,7 @@ export interface CeilingSettings {
   readonly isAdaptive: boolean;
 }
 
-/** A refused call, and the slots in flight beside it. */
+/** A refused call, and the slots that were in flight with it. */
 export interface RefusedCall {
   readonly ticketId: TicketId;
   /** The first instant at which the upstream could have been called. */

@@ -80,7 +80,7 @@ export function weighRefusal(
   const isConfirmed =
     first !== null &&
     now - first.at <= CONFIRMED_WITHIN_MS &&
-    // The same call beside fewer others may be refused in any case.
+    // With fewer other calls in flight, a second refusal of the same call may have another cause.
     (first.ticketId !== ticketId || first.slots <= othersInUse);
   const isFresh = now - evidence.servedAt <= SERVED_TTL_MS;
   const served = isConfirmed ? first.servedSlots : isFresh ? evidence.servedSlots : 0;
@@ -134,8 +134,8 @@ function noteMore(evidence: Evidence, slots: number, now: InstantMs): void {
 }
 
 /**
- * Whether a call lets others go first, because its refusal was not believed. It does so even beside fewer calls.
- * Otherwise the oldest call would meet every refusal of an upstream that accepts fewer calls now.
+ * Whether a call lets others go first, because its refusal was not believed. It does so even with fewer calls in
+ * flight. Otherwise the oldest call would meet every refusal of an upstream that accepts fewer calls now.
  */
 export function letsOthersTry(
   { refusal }: Evidence,

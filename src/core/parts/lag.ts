@@ -39,13 +39,13 @@ interface KnownLag {
   refusedMs: number;
 }
 
-/** Refusals without an accepted call beside as many others since the first of them. */
+/** A series of refusals without an accepted call that had as many others in flight. */
 interface LagDoubt {
   /** The lowest number of slots at the upstream among the refused calls. */
   readonly slots: number;
   /** Number of refusals, except those of calls sent before the cooldown was raised. */
   readonly times: number;
-  /** How often the cooldown was raised since a call beside fewer others was accepted. */
+  /** How often the cooldown was raised since a call with fewer others in flight was accepted. */
   raises: number;
   /** Cooldown and gap before the first of these refusals. */
   readonly before: KnownLag;
@@ -81,7 +81,7 @@ const RAISE_MIN_MS = 50;
 const NEAR_MS = 4;
 const NEAR_SHARE = 0.1;
 
-/** The share of the cooldown that is tried once it is near. The lag may have become shorter. */
+/** The share of the cooldown that is probed once it is near. The lag may have become shorter. */
 const SHRINK = 0.9;
 
 /** Minimum useful cooldown. */

@@ -97,7 +97,7 @@ export interface Expected {
   readonly at: InstantMs;
 }
 
-/** Returns the spare amount of each window beside an expected call, in the order of `limitsOf`. */
+/** Returns the spare amount of each window, minus that of an expected call, in the order of `limitsOf`. */
 export function sparesBeside(
   { windows }: RateUse,
   settings: RateSettings,

@@ -86,10 +86,10 @@ export function leastNeeded(all: readonly ScopeLessons[], now: InstantMs): Scope
   const idle = all.filter(({ pause, breaker, ceiling }) => {
     return !isPaused(pause, now) && breaker.phase === 'closed' && ceiling.slots === null;
   });
-  const crowds = new Map<string, number>();
-  for (const key of all.flatMap(crowdsOf)) crowds.set(key, (crowds.get(key) ?? 0) + 1);
+  const sizes = new Map<string, number>();
+  for (const key of all.flatMap(similarSetsOf)) sizes.set(key, (sizes.get(key) ?? 0) + 1);
   const sizeOf = (one: ScopeLessons): number => {
-    return crowdsOf(one).reduce((size, key) => size + (crowds.get(key) ?? 0), 0);
+    return similarSetsOf(one).reduce((size, key) => size + (sizes.get(key) ?? 0), 0);
   };
   const [least] = (idle.length > 0 ? idle : all)
     .map((one) => ({ one, size: sizeOf(one), usedAt: one.usedAt ?? one.lastAt }))
@@ -98,7 +98,7 @@ export function leastNeeded(all: readonly ScopeLessons[], now: InstantMs): Scope
 }
 
 /** Keys of the sets of similar scopes that a scope belongs to. */
-function crowdsOf({ scope, by = null }: ScopeLessons): readonly string[] {
+function similarSetsOf({ scope, by = null }: ScopeLessons): readonly string[] {
   const named = (['model', 'tier', 'credential'] as const).filter((name) => scope[name] !== null);
   const alike = named.map((name) => `${name} ${scopeKey({ ...scope, [name]: null })}`);
   return by === null ? alike : [...alike, `caller ${by}`];

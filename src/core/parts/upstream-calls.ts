@@ -65,12 +65,12 @@ export function noteRefusedThere(
   calls: UpstreamCalls,
   upstream: string,
   kind: RefusalKind,
-  said: Omit<LastRefusal, 'at'>,
+  refusal: Omit<LastRefusal, 'at'>,
   now: InstantMs,
 ): void {
   const there = turned(calls, upstream, now);
   there.refused[kind] = (there.refused[kind] ?? 0) + 1;
-  there.lastRefusals[kind] = { at: now, ...said };
+  there.lastRefusals[kind] = { at: now, ...refusal };
 }
 
 /** Adds the status of the answer to the last refusal of a kind. */

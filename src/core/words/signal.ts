@@ -45,13 +45,13 @@ export function refusedForLimits(byKind: Readonly<Record<string, number>>): numb
 }
 
 /** Refusals that eject a member, because the next call there would be refused too. */
-const TAKING_OUT = ['unauthorized', 'quota', 'egress'] as const;
+const EJECTING = ['unauthorized', 'quota', 'egress'] as const;
 
-export type EjectingRefusal = (typeof TAKING_OUT)[number];
+export type EjectingRefusal = (typeof EJECTING)[number];
 
 /** Whether a refusal ejects a member, once it is clear that the call did not cause it. */
 export function takesOut(kind: RefusalKind | 'served'): kind is EjectingRefusal {
-  return (TAKING_OUT as readonly string[]).includes(kind);
+  return (EJECTING as readonly string[]).includes(kind);
 }
 
 /** A refusal of a call by one member, reported by the member that served the call afterwards. */

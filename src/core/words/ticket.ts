@@ -66,7 +66,7 @@ export interface Ticket {
   readonly mayNameSession?: boolean;
   /** false if the caller prefers a `busy` rejection to a wait. */
   readonly wait: boolean;
-  /** Part of an acquire call for several groups at once. It is granted now, or declined without a trace. */
+  /** Set if the call asks several groups together. It is granted now, or declined without a trace. */
   readonly isTry: boolean;
   /** The call also needs slots of other groups, and may hold these while it waits for them. */
   readonly waitsElsewhere: boolean;

@@ -67,7 +67,7 @@ describe('is told', () => {
     ],
     [
       'a waiter before an older one',
-      /stands before an older one/,
+      /before an older one/,
       (state) => lineIn(state).waiters.reverse(),
     ],
     [
@@ -84,12 +84,12 @@ describe('is told', () => {
     ],
     [
       'an empty line',
-      /empty line/,
+      /line is empty/,
       (state) => laneIn(state).lines.push({ ...lineIn(state), waiters: [] }),
     ],
     [
       'a waiter in a line of another lane',
-      /another line/,
+      /wrong line/,
       (state) => lineIn(state).waiters.forEach((waiter) => (waiter.lane = 'low')),
     ],
     [
@@ -99,29 +99,33 @@ describe('is told', () => {
     ],
     [
       'less than nothing unclaimed',
-      /-1 slots are unclaimed/,
+      /-1 slots are orphaned/,
       (state) => (state.unclaimed.slots = -1),
     ],
     [
       'slots that are unclaimed after all is settled',
-      /all is settled/,
+      /all are settled/,
       (state) => (state.unclaimed.slots = 1),
     ],
-    ['a revocation that nobody knows', /revoked or not/, (state) => state.revoking.add(HELD)],
-    ['a revocation of nobody', /revoked and has gone/, (state) => state.revoking.add(FIRST)],
+    [
+      'a revocation that nobody knows',
+      /set of revoked leases/,
+      (state) => state.revoking.add(HELD),
+    ],
+    ['a revocation of nobody', /revoked but does not exist/, (state) => state.revoking.add(FIRST)],
     [
       'a parent that is sought in vain',
-      /no parent comes/,
+      /although no slots are orphaned/,
       (state) => [...state.leases.values()].forEach((lease) => state.seekingParent.add(lease)),
     ],
     [
       'a parent that is sought for a lease that has none',
-      /has its parent/,
+      /seeks a parent that/,
       (state) => [...state.leases.values()].forEach((lease) => state.seekingParent.add(lease)),
     ],
     [
       'a parent that is sought for a lease that has gone',
-      /seeks its parent and has gone/,
+      /seeks its parent but is not held/,
       (state) => {
         const [lease] = state.leases.values();
         if (lease !== undefined) state.seekingParent.add({ ...lease });
@@ -129,7 +133,7 @@ describe('is told', () => {
     ],
     [
       'a write that covers less than nothing',
-      /less than nothing/,
+      /negative number of grants/,
       ({ bound }) => {
         const none = { awaited: [], answering: new Set<never>(), heirs: new Set<never>() };
         const write = { seq: 1, at: START, mark: 1, held: 1, granted: -1, unlisted: 0 };
@@ -146,13 +150,13 @@ describe('is told', () => {
     ['waiters of a tenant that drifted', /tenant/, (state) => (lineIn(state).tenant.waiting = 9)],
     [
       'a service that is none',
-      /no service/,
+      /service of tenant/,
       (state) => (lineIn(state).tenant.shares.normal.service = NaN),
     ],
     ['agents that drifted', /agents drifted/, (state) => (state.accounts.agentCount = 9)],
     [
       'a waiter that holds',
-      /waits and holds/,
+      /queued and has a lease/,
       (state) => {
         const [lease] = state.leases.values();
         if (lease !== undefined) state.leases.set(FIRST, lease);
@@ -160,7 +164,7 @@ describe('is told', () => {
     ],
     [
       'a waiter that has ended',
-      /waits and has ended/,
+      /queued and has ended/,
       (state) => state.tombstones.add(FIRST, START),
     ],
     ['a waiter without an alarm', /no alarm/, (state) => (state.waitersDueAt = NEVER)],
