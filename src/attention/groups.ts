@@ -287,7 +287,9 @@ export const GROUP_RULES: readonly GroupRule[] = [
   violated,
 ];
 
-/** Rules that are skipped for a group with an entry of `serving.ts`, because that entry already explains the refusals. */
+/**
+ * Rules that are skipped for a group with an entry of `serving.ts`, because that entry already explains the refusals.
+ */
 export const REFUSAL_RULES: readonly GroupRule[] = [
   refusedFor(
     'egress_refused',

@@ -18,7 +18,10 @@ const namesOf = (all: readonly RefusalCount[], field: 'model' | 'key' | 'upstrea
   ...new Set(all.flatMap((one) => one[field] ?? [])),
 ];
 
-/** Returns a clause whose subject is the models of the calls. `one` and `many` are its predicate for one and for several. */
+/**
+ * Returns a clause whose subject is the models of the calls. `one` and `many` are its predicate for one and for
+ * several.
+ */
 function modelsOf(all: readonly RefusalCount[], one: string, many: string): string {
   const names = namesOf(all, 'model').map((name) => (name === '' ? '(none)' : `\`${name}\``));
   if (names.length === 0) return `A model ${one}`;

@@ -1,13 +1,3 @@
-// The way of a configuration, file by file:
-// 1. parse-text.ts: from text to a document, JSON or YAML.
-// 2. convert-foreign.ts: from the shape of another system to ours; keep-known-caps.ts then writes into such groups
-//    what is known of their models.
-// 3. import-config.ts: from a document to a configuration, field by field; explain-issues.ts words what is wrong.
-// 4. check-config.ts, here: its parts against each other, one file of check/ for each thing that may be wrong;
-//    check/ranks.ts looks at a change.
-// 5. changes-between.ts: from two configurations to their differences, for the audit log, previews and conflicts.
-// 6. snapshots.ts: the configuration in force, as an isolate keeps it to route calls by.
-
 import type { Config } from '../contract/config/config.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { callersAtOnce } from '../routing/overlaps.ts';
@@ -42,22 +32,22 @@ import { webhookErrors } from './check/webhook.ts';
 import type { FieldError } from './field-error.ts';
 
 export interface ConfigCheck {
-  /** Contradictions. A configuration with any is refused. */
+  /** Contradictions. A configuration with any of them is rejected. */
   readonly errors: readonly FieldError[];
   /** Surprises for an operator, in full sentences. */
   readonly warnings: readonly string[];
 }
 
 export interface CheckOptions {
-  /** Whether upstreams may have private addresses and plain http, as where Headgate is self-hosted. */
+  /** Whether upstreams may have private addresses and plain http, as in a self-hosted Headgate. */
   readonly privateUpstreams: boolean;
-  /** Jurisdiction of the directory and the feed; null: they are in none. */
+  /** Jurisdiction of the directory and the feed, or null. */
   readonly jurisdiction: string | null;
 }
 
 /**
- * Finds what the schema cannot see: contradictions between the parts of a configuration that has
- * passed it, and addresses that may not be called. No message holds a credential.
+ * Finds what the schema cannot check: contradictions between the parts of a configuration, and addresses that must not be
+ * called. No message contains a credential.
  */
 export function checkConfig(
   config: Config,
@@ -114,7 +104,6 @@ export function checkConfig(
   };
 }
 
-/** Finds a default upstream that is none. */
 function defaultErrors(
   { default_upstream: id }: Config,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -123,14 +112,14 @@ function defaultErrors(
   return [{ path: 'default_upstream', message: unknownUpstream(id, upstreams.keys()) }];
 }
 
-/** Warns of groups that one call may match beyond the bound. That two meet is normal: it takes slots in both. */
+/** Warns of groups that one call may match, if they are more than the maximum. Two matching groups are normal. */
 function manyKeysWarnings(config: Config): string[] {
   const names = callersAtOnce(config, GROUPS_PER_CALL_MAX);
   if (names === null) return [];
   const listed = names.map((name) => `"${name}"`).join(', ');
-  const automatic = names.length > GROUPS_PER_CALL_MAX ? '' : ' beside its automatic group';
+  const automatic = names.length > GROUPS_PER_CALL_MAX ? '' : ' and its automatic group';
   return [
-    `One call may match ${listed}${automatic}: it would be refused with too_many_groups, because a ` +
-      `call belongs to ${GROUPS_PER_CALL_MAX} groups at most.`,
+    `One call may match ${listed}${automatic}. It would be rejected with \`too_many_groups\`, because a ` +
+      `call belongs to at most ${GROUPS_PER_CALL_MAX} groups. Narrow \`match\` of these groups.`,
   ];
 }

@@ -8,8 +8,8 @@ import type { FieldError } from './field-error.ts';
 import { isKeyLike } from './key-like.ts';
 import { connectionNotes } from './check/sockets.ts';
 import { laneNotes } from './check/lanes.ts';
-import { sayingMore } from './check/configured-auto-groups.ts';
-import { withImpliedWay } from '../routing/configured-auto-groups.ts';
+import { contradictedNames } from './check/configured-auto-groups.ts';
+import { withImpliedMatch } from '../routing/configured-auto-groups.ts';
 import { foreignShapesOf, type FittingShape, type ForeignSource } from './convert-foreign.ts';
 import { secretOfNote } from './foreign-secrets.ts';
 import { pruneRefused } from './prune-refused.ts';
@@ -134,9 +134,9 @@ function importOwn(document: unknown): Imported {
   if (!parsed.success) {
     return { ok: false, errors: explainIssues(parsed.error, configSchema, document) };
   }
-  const errors = [...keyLikeFields(parsed.data), ...sayingMore(parsed.data)];
+  const errors = [...keyLikeFields(parsed.data), ...contradictedNames(parsed.data)];
   if (errors.length > 0) return { ok: false, errors };
-  const config = { ...parsed.data, groups: parsed.data.groups.map(withImpliedWay) };
+  const config = { ...parsed.data, groups: parsed.data.groups.map(withImpliedMatch) };
   const notes = [...laneNotes(document, config), ...connectionNotes(document)];
   return { ok: true, config, notes, omitted: [], groupsOnly: false };
 }

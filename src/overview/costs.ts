@@ -16,8 +16,8 @@ interface UnreachablePool {
 }
 
 /**
- * Reads the costs of all pools in a day or month. Pools in use are queried. For idle pools, pools past the bound and pools
- * that do not respond, the directory returns their last report, so that no idle pool is woken.
+ * Reads the costs of all pools in a day or month. Pools in use are queried. For idle pools, pools past the bound and
+ * pools that do not respond, the directory returns their last report, so that no idle pool is woken.
  */
 export async function readCosts(
   env: Env,

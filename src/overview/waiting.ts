@@ -21,8 +21,8 @@ export function joinWaiting(pools: readonly WaiterGauges[]): WaiterGauges {
 }
 
 /**
- * Returns for each group where else its calls are queued. A call of several groups is queued in one of them, and only the
- * pools of that group report which other groups its waiters need.
+ * Returns for each group where else its calls are queued. A call of several groups is queued in one of them, and only
+ * the pools of that group report which other groups its waiters need.
  */
 export function waitingElsewhere(
   replies: readonly PoolReply<WaiterGauges>[],

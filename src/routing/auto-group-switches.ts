@@ -2,24 +2,23 @@ import type { AutoGroupConfig, Config } from '../contract/config/config.ts';
 
 import type { WithPause } from './everything-paused.ts';
 
-/** Absent: the configuration of a release that knew none. */
+/** Absent in the configuration of a release without automatic groups. */
 type WithAutoGroups = Partial<Pick<Config, 'auto_groups'>>;
 
 export type Switches = Pick<AutoGroupConfig, 'paused' | 'draining'>;
 
-/** Reads the switches of an automatic group; one that is not listed is open. */
+/** Returns the switches of an automatic group. One that is not listed is open. */
 export function switchesOf({ auto_groups: all = [] }: WithAutoGroups, name: string): Switches {
   const { paused, draining } = all.find((one) => one.name === name) ?? {};
   return { paused: paused ?? false, draining: draining ?? false };
 }
 
-/** Reads them as they are in force. */
+/** Returns the effective switches: with everything paused, each group is paused. */
 export function switchesInForce(config: WithAutoGroups & WithPause, name: string): Switches {
   const own = switchesOf(config, name);
   return { ...own, paused: own.paused || config.paused === true };
 }
 
-/** Lists the automatic groups that are paused or drained. */
 export function heldAutoGroups({ auto_groups: all = [] }: WithAutoGroups): string[] {
   return all.filter(isHeld).map(({ name }) => name);
 }
@@ -28,7 +27,7 @@ export function isHeld({ paused, draining }: Switches): boolean {
   return paused || draining;
 }
 
-/** Sets the switches of one automatic group in a configuration. One that is open, and says nothing else, needs no entry. */
+/** Sets the switches of one automatic group. A group that is open and has no other setting needs no entry. */
 export function withSwitches<Document extends WithAutoGroups>(
   config: Document,
   name: string,
@@ -36,9 +35,9 @@ export function withSwitches<Document extends WithAutoGroups>(
 ): Document {
   const { auto_groups: all = [] } = config;
   const index = all.findIndex((one) => one.name === name);
-  const { on_saturated: said } = all[index] ?? {};
-  const entry = { name, ...switches, ...(said === undefined ? {} : { on_saturated: said }) };
-  if (!isHeld(switches) && said === undefined) {
+  const { on_saturated: does } = all[index] ?? {};
+  const entry = { name, ...switches, ...(does === undefined ? {} : { on_saturated: does }) };
+  if (!isHeld(switches) && does === undefined) {
     return { ...config, auto_groups: all.filter((one) => one.name !== name) };
   }
   return { ...config, auto_groups: index === -1 ? [...all, entry] : all.with(index, entry) };

@@ -5,23 +5,23 @@ import { providerOf } from '../providers/index.ts';
 import { knownLimitFor, limitsOfModels, UNKNOWN_LIMIT } from '../providers/published-limits.ts';
 import type { PublishedLimit } from '../providers/provider.ts';
 
-/** A group that Headgate makes by itself. */
+/** A group that Headgate creates automatically. */
 export interface AutoGroup {
   readonly name: string;
   readonly assumed: AssumedLimit;
-  /** It stands for some models of the upstream, and not for the rest of them. */
+  /** The group is for some models of the upstream only. */
   readonly isOfModels: boolean;
 }
 
 /**
- * Finds the automatic group of a call. All models of one known limit share a group; the rest of an upstream's
- * models share one too.
+ * Returns the automatic group of a call. All models with the same known limit share a group, and all other models of
+ * the upstream share another one.
  */
 export function autoGroupOf(upstream: Upstream, model: string | null): AutoGroup {
   return groupOfLimit(upstream, knownLimitFor(providerOf(upstream), model));
 }
 
-/** Finds the automatic group of that name. Null: no call can ever belong to it. */
+/** Returns the automatic group of that name. null means that no call can ever belong to it. */
 export function autoGroupNamed(
   name: string,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -29,7 +29,7 @@ export function autoGroupNamed(
   return autoGroupsNamedBy(name, upstreams).find((group) => group.name === name) ?? null;
 }
 
-/** Lists the automatic groups of the upstream that a name speaks of. */
+/** Returns all automatic groups of the upstream in the name of one. */
 export function autoGroupsNamedBy(
   name: string,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -40,7 +40,7 @@ export function autoGroupsNamedBy(
   return [autoGroupOf(upstream, null), ...ofModels.map((limit) => groupOfLimit(upstream, limit))];
 }
 
-/** Finds the upstream that the name of an automatic group speaks of; null: there is none. */
+/** Returns the upstream in the name of an automatic group, or null. */
 export function upstreamNamedBy(
   name: string,
   upstreams: ReadonlyMap<string, Upstream>,

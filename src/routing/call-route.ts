@@ -2,8 +2,8 @@ import type { GroupConfig } from '../contract/config/config.ts';
 import { membersOf } from './members.ts';
 
 /**
- * Picks what decides which calls a group takes, into which pool, and what a Worker must know to send them on: a grant
- * names no more than the id of a member. Who waits when it changes is routed again.
+ * Returns the settings that decide which calls a group takes, into which pool, and where a Worker sends them. Waiters
+ * are placed again when they change, because a grant has only the id of a member.
  */
 export function callRoute(group: GroupConfig): object {
   const { match, partition_by, jurisdiction } = group;

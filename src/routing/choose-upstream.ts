@@ -9,7 +9,7 @@ export interface UnifiedCall {
   readonly header: string | null;
   readonly model: string | null;
   readonly shape: UnifiedShape;
-  /** The upstream of a member of a group that takes the model, one that serves the call. Null: there is none. */
+  /** Returns the upstream of the first member that serves the call, in a group with members that matches the model. */
   readonly upstreamOfMember: (
     model: string,
     isServedBy: (upstream: Upstream) => boolean,
@@ -20,18 +20,25 @@ export type UpstreamChoice =
   | {
       readonly kind: 'found';
       readonly upstream: Upstream;
-      /** The part to be removed from the start of the body's model, slash included; '' for nothing. */
+      /** The part to remove from the start of the body's model, slash included. Empty for nothing. */
       readonly prefix: string;
     }
   /** Several upstreams' patterns match the model. Ordered by id. */
   | { readonly kind: 'ambiguous'; readonly upstreams: readonly Upstream[] }
-  /** All that was looked at, in order, in words for the caller. */
+  /** The places that were checked, in order, in words for the client. */
   | { readonly kind: 'unknown'; readonly tried: readonly string[] };
 
 /**
- * Chooses the upstream of a call to `/v1/*`: by the header; by the model's first path segment, if
- * that is an upstream's id; by the upstreams' model patterns; by the groups with members that name the model, where no
- * pattern does or several do; by default. Only patterns and members look at the shape: who names an upstream that lacks it is told so (`unifiedPath` is null), not sent elsewhere.
+ * Chooses the upstream of a call to `/v1/*`, by the first of these that applies:
+ *
+ * 1. the header `headgate-upstream`
+ * 2. the first path segment of the model, if it is the id of an upstream
+ * 3. the only upstream whose model patterns match
+ * 4. a group with members that matches the model
+ * 5. the default upstream
+ *
+ * Only model patterns and members require the API shape of the call. A call to a named upstream without that shape is
+ * rejected later (`unifiedPath` returns null) and is not sent elsewhere.
  */
 export function chooseUpstream(
   call: UnifiedCall,
@@ -41,13 +48,13 @@ export function chooseUpstream(
   const { header, model, shape, upstreamOfMember } = call;
   if (header !== null) {
     const named = upstreams.get(header.trim().toLowerCase());
-    // A header that names nothing is a mistake; another upstream would be a surprise.
+    // An unknown upstream in the header is a mistake, and a silent choice of another one would be a surprise.
     if (named !== undefined) return { kind: 'found', upstream: named, prefix: '' };
     return { kind: 'unknown', tried: [`the header headgate-upstream: ${quote(header)}`] };
   }
   const tried = ['the header headgate-upstream (not sent)'];
   if (model === null) {
-    tried.push('the model (the call names none)');
+    tried.push('the model (the request has none)');
   } else {
     const slash = model.indexOf('/');
     const named = slash > 0 ? upstreams.get(model.slice(0, slash).toLowerCase()) : undefined;
@@ -77,9 +84,10 @@ export function chooseUpstream(
 }
 
 /**
- * Finds where a unified route lies behind the upstream's base URL: `/v1/chat/completions` becomes
- * `openaiAt` + `/chat/completions`. Null: the upstream has no routes of that shape. Takes a path
- * without its query.
+ * Returns the path of a unified route below the upstream's base URL: `/v1/chat/completions` becomes `openaiAt` +
+ * `/chat/completions`. null if the upstream has no routes of that shape.
+ *
+ * @param path without the query
  */
 export function unifiedPath(upstream: Upstream, shape: UnifiedShape, path: string): string | null {
   const at = routesAt(upstream, shape);
@@ -90,15 +98,14 @@ function routesAt(upstream: Upstream, shape: UnifiedShape): string | null {
   return shape === 'openai' ? upstream.openaiAt : upstream.anthropicAt;
 }
 
-/** Path under the upstream's base URL where its list of models is, without `/models`. Null: it has none. */
+/** Path of the list of models below the upstream's base URL, without `/models`. null if there is none. */
 export function modelsAt({ openaiAt, anthropicAt }: Upstream): string | null {
   return openaiAt ?? anthropicAt;
 }
 
-/** Upstreams never change, so that each one's patterns are compiled once, at the first question. */
+/** Upstreams never change, so the patterns of each are compiled once, when they are first needed. */
 const matchers = new WeakMap<Upstream, (name: string) => boolean>();
 
-/** Tells whether an upstream's patterns say that it has a model. */
 export function servesModel(upstream: Upstream, model: string): boolean {
   let matches = matchers.get(upstream);
   if (matches === undefined) {
@@ -108,7 +115,7 @@ export function servesModel(upstream: Upstream, model: string): boolean {
   return matches(model);
 }
 
-/** Quotes what a caller sent, short enough to be sent back. */
+/** Quotes text of a client, cut so that it can be part of an error message. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

@@ -1,23 +1,19 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 
-/**
- * Automatic groups that have an entry of their own in `groups`: the same calls in the same pools, by the limits and
- * settings that an operator gave them. So nothing of what a pool has learned, holds or has queued changes hands.
- */
-
-/** Tells whether a name is that of an automatic group, configured or not. */
+// An automatic group may have an entry of its own in `groups`. It has the same calls and the same pools as before, with
+// the limits and settings of the entry, so that pools keep their slots, queues and what they learned.
 export function isAutomatic({ name }: Pick<GroupConfig, 'name'>): boolean {
   return name.startsWith(AUTO_PREFIX);
 }
 
-/** Lists the groups that match calls by their patterns. The others stand in the place of automatic ones. */
+/** Returns the groups that match calls by patterns. The others replace automatic groups. */
 export function matchingGroups(groups: readonly GroupConfig[]): GroupConfig[] {
   return groups.filter((group) => !isAutomatic(group));
 }
 
-/** Fills in what the name of an automatic group says of its calls and of its pools: nothing else can be said of them. */
-export function withImpliedWay(group: GroupConfig): GroupConfig {
+/** Adds the matched calls and the pools that the name of an automatic group implies. Its entry cannot set others. */
+export function withImpliedMatch(group: GroupConfig): GroupConfig {
   if (!isAutomatic(group)) return group;
   const [, id = '', models] = /^auto:([^/]*)(?:\/(.*))?$/.exec(group.name) ?? [];
   return {
@@ -32,7 +28,7 @@ export function withImpliedWay(group: GroupConfig): GroupConfig {
       methods: [],
       references: group.match.references,
     },
-    // Each provider key has its own, as without an entry.
+    // Each provider key has its own pool, as in an automatic group without an entry.
     partition_by: ['api_key'],
   };
 }

@@ -3,16 +3,15 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { servesModel } from './choose-upstream.ts';
 import { namesUpstreams, upstreamsOf } from './group-match.ts';
 
-/** A model as the configuration names it, at one upstream that has it. */
+/** A model name in the configuration, at one upstream that has it. */
 export interface ConfiguredModel {
   readonly upstream: Upstream;
   readonly model: string;
 }
 
 /**
- * Lists every model that the configuration names in full: at an upstream, in what a group is for, or as what calls
- * spill to. Without an upstream beside it, it is of those that the group names, else of those whose patterns
- * `/v1` would send it to.
+ * Returns every full model name in the configuration: of upstreams, of groups' matches, and of spill targets. A name
+ * without an upstream belongs to the upstreams of its group, or else to those to which `/v1` would send it.
  */
 export function configuredModels(
   config: Config,
@@ -26,7 +25,7 @@ export function configuredModels(
     ]),
     ...config.auto_groups.flatMap(({ on_saturated: does = 'queue' }) => ofSpill(does, upstreams)),
   ];
-  // By the name that a caller would give it, each once.
+  // Each once, by the name that a client would use.
   return [...new Map(all.map((one) => [`${one.upstream.id}/${one.model}`, one])).values()];
 }
 

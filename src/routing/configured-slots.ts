@@ -1,9 +1,9 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 
-/** Computes the slots that the configuration of a group gives it: its own limit, and all that its members have. Null: any number. */
+/** Returns the slots of a group: its own limit, and at most the sum over its members. null means unlimited. */
 export function configuredSlots({ limits, members }: GroupConfig): number | null {
   const ofAll = limits.max_concurrency;
-  // A group that an older release has stored names none.
+  // A group that an older release stored has no members.
   const enabled = (members ?? []).filter((member) => member.enabled);
   if ((members ?? []).length === 0) return ofAll;
   const ofEach = enabled.map((member) => member.limits.max_concurrency ?? Infinity);

@@ -1,9 +1,9 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 
-/** Absent: the configuration of a release that knew no pause of everything. */
+/** Absent in the configuration of a release without a global pause. */
 export type WithPause = Partial<Pick<Config, 'paused'>>;
 
-/** Reads a group as it is in force: while everything is paused no call gets a slot, or gets by without one. */
+/** Returns the effective settings of a group. While everything is paused, no call starts, with or without a slot. */
 export function inForce<Group extends GroupConfig>(
   group: Group,
   { paused = false }: WithPause,

@@ -1,12 +1,11 @@
 /**
- * Globs over names of models, upstreams and keys: `*` stands for any run of characters, a `/`
- * included, and every other character for itself, in lower case. Packages do not read globs that
- * way: picomatch's `*` stops at `/`, and `?`, `[`, `(`, `{`, `!` mean something to it or to
- * wildcard-match, while all of them may stand in a model's name. Nothing becomes a RegExp, so no
- * pattern can make matching slow.
+ * Globs for names of models, upstreams and keys. `*` matches any run of characters, including `/`. Every other
+ * character matches itself, case-insensitively. Glob packages differ: the `*` of picomatch stops at `/`, and picomatch
+ * or wildcard-match interpret `?`, `[`, `(`, `{` and `!`, which may all be part of a model's name. No pattern becomes a
+ * RegExp, so none can make matching slow.
  */
 
-/** Compiles patterns into one test: true if any of them matches the whole name. No pattern, no match. */
+/** Compiles patterns into one test that is true if any of them matches the whole name. Without patterns it is false. */
 export function compileGlobs(patterns: readonly string[]): (name: string) => boolean {
   const literals = new Set<string>();
   const globs: ((name: string) => boolean)[] = [];
@@ -27,7 +26,7 @@ function compileGlob(pattern: string): (name: string) => boolean {
     if (end < prefix.length || !name.startsWith(prefix) || !name.endsWith(suffix)) return false;
     let at = prefix.length;
     for (const middle of middles) {
-      // The leftmost place is always the best one: it leaves the most for what follows.
+      // The leftmost match is always the best one, because it leaves most characters for what follows.
       const found = name.indexOf(middle, at);
       if (found === -1 || found + middle.length > end) return false;
       at = found + middle.length;
@@ -45,14 +44,14 @@ function split(pattern: string): { prefix: string; middles: string[]; suffix: st
   };
 }
 
-/** Tells whether some name matches both globs. Exact, and linear in their length. */
+/** Whether some name matches both globs. The answer is exact, and takes time linear in their length. */
 export function globsMayOverlap(a: string, b: string): boolean {
   const [one, two] = [a.toLowerCase(), b.toLowerCase()];
   if (!one.includes('*')) return two.includes('*') ? compileGlob(two)(one) : one === two;
   if (!two.includes('*')) return compileGlob(one)(two);
   const [first, second] = [split(one), split(two)];
-  // With a star in each, only the two ends can contradict each other: between them stands
-  // whatever the one demands, then whatever the other does, and the stars take in the rest.
+  // With a star in each, only the ends can contradict each other. Between them, a name can contain all that the first
+  // glob requires and then all that the second one requires, and the stars match the rest.
   return (
     (first.prefix.startsWith(second.prefix) || second.prefix.startsWith(first.prefix)) &&
     (first.suffix.endsWith(second.suffix) || second.suffix.endsWith(first.suffix))

@@ -2,25 +2,25 @@ import { inOrder, type CompiledGroup, type ModelNames, type ModelUse } from './g
 import type { CalledAt } from './path-match.ts';
 import { PatternIndex } from './pattern-index.ts';
 
-/** A call as far as groups look at it before its body is read. */
+/** The part of a call that is known before its body is read. */
 interface UnreadCall {
   readonly operation: string;
   readonly keyIds: readonly string[];
-  /** Null: no group names paths, or it is any call of its operation. */
+  /** null if no group has paths, or for any call of the operation. */
   readonly at: CalledAt | null;
 }
 
-/** Everything that is asked of the groups of a call before its model is known. */
+/** Joint properties of the groups of a call before its model is known. */
 export interface BeforeModel {
-  /** The greatest use that any of them makes of the model. */
+  /** The greatest use of the model by any of the groups. */
   readonly modelUse: ModelUse;
-  /** One of them takes the automatic group's place, whatever the model. */
+  /** Whether one of the groups replaces the automatic group, whatever the model. */
   readonly isReplaced: boolean;
-  /** One of them sends comments to streams that wait. */
+  /** Whether one of the groups sends comments to queued streams. */
   readonly keepsAlive: boolean;
 }
 
-/** Tells that of one group. */
+/** Returns the properties of one group. */
 type Facts = (group: CompiledGroup) => BeforeModel;
 
 const NOTHING: BeforeModel = { modelUse: 'none', isReplaced: false, keepsAlive: false };
@@ -28,21 +28,21 @@ const NOTHING: BeforeModel = { modelUse: 'none', isReplaced: false, keepsAlive: 
 const USES: readonly ModelUse[] = ['none', 'place', 'counts'];
 
 /**
- * The groups of an upstream, so that those of a call are found without a look at each: by the caller's keys, else by the
- * model. The answers are those of a search through all of them, in the same order.
+ * Index of the groups of an upstream by the client's keys, or else by model, so that a call is not compared with every
+ * group. It returns the same groups in the same order as a search through all of them.
  */
 export class GroupIndex {
   readonly #groups: readonly CompiledGroup[];
   readonly #facts: Facts;
   readonly #byKey = new PatternIndex();
   readonly #byModel = new PatternIndex();
-  /** Found by neither. */
+  /** Groups that neither index contains. */
   readonly #others: number[] = [];
-  /** Groups for anybody, by any path, by what they say to an operation: as many as there are operations. */
-  readonly #forAnybody: readonly CompiledGroup[];
-  readonly #saidByOperation = new Map<string, BeforeModel>();
-  /** Groups for some keys that are not found by them, and for some paths. */
-  readonly #forSomebody: readonly CompiledGroup[];
+  /** Groups for all clients and all paths. Their properties are cached by operation, of which there are few. */
+  readonly #forAll: readonly CompiledGroup[];
+  readonly #factsByOperation = new Map<string, BeforeModel>();
+  /** Groups for some keys that the index by key does not contain, and groups for some paths. */
+  readonly #forSome: readonly CompiledGroup[];
 
   /** @param groups the narrowest first */
   constructor(groups: readonly CompiledGroup[], facts: Facts) {
@@ -54,15 +54,15 @@ export class GroupIndex {
       else if (PatternIndex.takes(models)) this.#byModel.add(models, entry);
       else this.#others.push(entry);
     }
-    const isForAnybody = ({ config, matchesPath }: CompiledGroup): boolean =>
+    const isForAll = ({ config, matchesPath }: CompiledGroup): boolean =>
       config.match.keys.length === 0 && matchesPath === null;
-    this.#forAnybody = groups.filter(isForAnybody);
-    this.#forSomebody = groups.filter(
-      (group) => !isForAnybody(group) && !PatternIndex.takes(group.config.match.keys),
+    this.#forAll = groups.filter(isForAll);
+    this.#forSome = groups.filter(
+      (group) => !isForAll(group) && !PatternIndex.takes(group.config.match.keys),
     );
   }
 
-  /** Lists the groups of a call. */
+  /** Returns the groups of a call. */
   matching(call: UnreadCall, model: ModelNames): CompiledGroup[] {
     const found = new Set(this.#others);
     this.#findByKeys(call.keyIds, found);
@@ -75,22 +75,22 @@ export class GroupIndex {
     );
   }
 
-  /** Tells what the groups of a call, and of others with another model, say together. */
+  /** Returns the joint properties of all groups that the call may match with some model, and of its `own` groups. */
   beforeModel(call: UnreadCall, own: readonly CompiledGroup[]): BeforeModel {
     const found = new Set<number>();
     this.#findByKeys(call.keyIds, found);
-    const some = [...inOrder(this.#groups, found), ...this.#forSomebody].filter((group) =>
+    const some = [...inOrder(this.#groups, found), ...this.#forSome].filter((group) =>
       takes(group, call),
     );
-    return joined([this.#toAnybody(call.operation), ...[...own, ...some].map(this.#facts)]);
+    return joined([this.#ofAll(call.operation), ...[...own, ...some].map(this.#facts)]);
   }
 
-  #toAnybody(operation: string): BeforeModel {
-    const known = this.#saidByOperation.get(operation);
+  #ofAll(operation: string): BeforeModel {
+    const known = this.#factsByOperation.get(operation);
     if (known !== undefined) return known;
-    const groups = this.#forAnybody.filter((group) => group.matchesOperation(operation));
+    const groups = this.#forAll.filter((group) => group.matchesOperation(operation));
     const made = joined(groups.map(this.#facts));
-    this.#saidByOperation.set(operation, made);
+    this.#factsByOperation.set(operation, made);
     return made;
   }
 
@@ -99,14 +99,13 @@ export class GroupIndex {
   }
 }
 
-/** Tells whether a group is for a call, whatever its model. */
+/** Whether a group takes a call, apart from its model. */
 export function takes(group: CompiledGroup, { operation, keyIds, at }: UnreadCall): boolean {
   const { matchesPath } = group;
   if (!group.matchesOperation(operation) || !group.matchesCaller(keyIds)) return false;
   return matchesPath === null || (at !== null && matchesPath(at));
 }
 
-/** Picks the greater of two uses of a model. */
 export function greaterUse(a: ModelUse, b: ModelUse): ModelUse {
   return USES.indexOf(a) > USES.indexOf(b) ? a : b;
 }

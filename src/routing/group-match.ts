@@ -8,24 +8,24 @@ import { compilePaths, type PathTest } from './path-match.ts';
 import { PatternIndex } from './pattern-index.ts';
 
 /**
- * Degrees of how narrow a group is. Only the group itself counts, never what else is configured, because the
- * rank of a group may not change while it lives.
+ * Degrees of how narrow a group is. Only the group itself counts, never the rest of the configuration, because the rank
+ * of a group may not change while the group exists.
  */
 const RANKS = ['tenant', 'model', 'upstream', 'upstreams', 'global'] as const;
 
 export type Rank = (typeof RANKS)[number];
 
-/** The names under which a call's model may be matched, in lower case. */
+/** Names by which the model of a call may be matched, in lower case. */
 export interface ModelNames {
   readonly upstream: string;
-  /** As the caller sent it, and what the upstream's aliases make of it. */
+  /** The name in the request, and the model that the upstream's aliases map it to. */
   readonly names: readonly string[];
 }
 
 /**
- * Uses that a group makes of a call's model. `place`: whether or where in it a call belongs, so that the model
- * must be found first. `counts`: prices and what is learned of tokens as well, or calls may go on to where the
- * operator's key pays for them.
+ * How a group uses the model of a call. `place`: to decide whether a call belongs to it or in which pool, so the model
+ * must be found first. `counts`: also for prices and token counts, or for calls that may spill to where the operator's
+ * key pays.
  */
 export type ModelUse = 'none' | 'place' | 'counts';
 
@@ -33,26 +33,30 @@ export type ModelUse = 'none' | 'place' | 'counts';
 export interface CompiledGroup {
   readonly config: GroupConfig;
   readonly rank: number;
-  /** It says which models, upstreams or base URLs it is for, or where its calls run, and so takes the automatic group's place. */
+  /**
+   * Whether it matches by models, upstreams or base URLs, or has members. Such a group replaces the automatic group.
+   */
   readonly isTargeted: boolean;
   matchesUpstream(upstream: Upstream): boolean;
   matchesOperation(operation: string): boolean;
   readonly matchesPath: PathTest;
-  /** True if one of the ids or fingerprints of the caller's keys is listed. */
+  /** True if one of the ids or fingerprints of the client's keys is listed. */
   matchesCaller(keyIds: readonly string[]): boolean;
-  /** Null: the group does not look at the model, so that a call without one matches too. */
+  /** null if the group matches any model, also calls without one. */
   readonly matchesModel: ((model: ModelNames) => boolean) | null;
   readonly modelUse: ModelUse;
-  /** In the order in which they count. */
+  /** The first matching rule applies. */
   readonly laneRules: readonly { readonly lane: Lane; matches(model: ModelNames): boolean }[];
 }
 
-/** Compiles the groups of a configuration, the narrowest first, whatever their order in it. */
+/** Compiles groups, and sorts them from the narrowest to the widest, whatever their order in the configuration. */
 export function compileGroups(groups: readonly GroupConfig[]): CompiledGroup[] {
   return groups.toSorted(narrowFirst).map(compileGroup);
 }
 
-/** Orders groups from narrow to wide: tenant, model, upstream, several upstreams, global; then by name. */
+/**
+ * Compares groups from narrow to wide: tenant, model, upstream, several upstreams, global. Equal ranks sort by name.
+ */
 export function narrowFirst(a: GroupConfig, b: GroupConfig): number {
   return compareRanked(
     { rank: RANKS.indexOf(rankOf(a)), name: a.name },
@@ -60,7 +64,9 @@ export function narrowFirst(a: GroupConfig, b: GroupConfig): number {
   );
 }
 
-/** Compares groups in the order in which slots of several are taken. It is the same for all calls: no deadlock. */
+/**
+ * Compares groups in the order in which a call acquires their slots. The order is the same for all calls: no deadlock.
+ */
 export function compareRanked(
   a: { readonly rank: number; readonly name: string },
   b: { readonly rank: number; readonly name: string },
@@ -69,12 +75,12 @@ export function compareRanked(
   return a.name < b.name ? -1 : Number(a.name > b.name);
 }
 
-/** Finds the rank of an automatic group: one of some models, or of an upstream. */
+/** Returns the rank of an automatic group: of some models, or of an upstream. */
 export function autoRank(isOfModels: boolean): number {
   return RANKS.indexOf(isOfModels ? 'model' : 'upstream');
 }
 
-/** Lists the upstreams whose calls a group may take. */
+/** Returns the upstreams whose calls a group may take. */
 export function upstreamsOf(
   group: Pick<GroupConfig, 'match'>,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -83,7 +89,7 @@ export function upstreamsOf(
   return [...upstreams.values()].filter(matches);
 }
 
-/** Makes the search for the groups that may take calls of an upstream, in their order. */
+/** Returns a function that finds the groups that may take calls of an upstream, in their order. */
 export function groupsByUpstream(
   groups: readonly CompiledGroup[],
 ): (upstream: Upstream) => CompiledGroup[] {
@@ -101,7 +107,7 @@ export function groupsByUpstream(
   };
 }
 
-/** Picks groups that were found, in their order. */
+/** Returns the found groups in their order. */
 export function inOrder(
   groups: readonly CompiledGroup[],
   found: ReadonlySet<number>,
@@ -109,12 +115,11 @@ export function inOrder(
   return [...found].toSorted((a, b) => a - b).flatMap((entry) => groups[entry] ?? []);
 }
 
-/** Tells whether a group names the upstreams that it is for, one way or the other. */
+/** Whether a group matches by upstream, by id or base URL. */
 export function namesUpstreams({ match }: Pick<GroupConfig, 'match'>): boolean {
   return match.upstreams.length + match.base_urls.length > 0;
 }
 
-/** Tells how narrow a group is, by what it matches. */
 export function rankOf({ match }: Pick<GroupConfig, 'match'>): Rank {
   const isOne = ([first, ...others]: readonly string[]) =>
     first !== undefined && others.length === 0 && !first.includes('*');
@@ -146,8 +151,8 @@ function compileGroup(config: GroupConfig): CompiledGroup {
 }
 
 /**
- * Tells what use a group makes of the model. A call must not slip past the groups of the upstream that it goes
- * on to because it began where nobody asked: so one that may go on counts, to another upstream or to a member.
+ * A call that may spill to another upstream, or that a member may serve, counts from its start. Otherwise it could
+ * bypass the counts of the groups of the upstream where it ends.
  */
 function modelUseOf(config: GroupConfig): ModelUse {
   if (countsTokens(config) || typeof config.on_saturated === 'object') return 'counts';
@@ -168,8 +173,8 @@ function compileField(patterns: readonly string[]): (name: string) => boolean {
 }
 
 /**
- * Compiles patterns of models. One with a slash may mean the upstream and the model, or a model whose own name
- * has a slash. One without a slash means the model alone: `o*` is not every model of OpenAI.
+ * Compiles patterns of models. One with a slash matches the upstream and the model, or a model with a slash in its
+ * name. One without a slash matches the model alone: `o*` does not match every model of OpenAI.
  */
 function compileModels(patterns: readonly string[]): CompiledGroup['matchesModel'] {
   if (patterns.length === 0) return null;
@@ -179,13 +184,13 @@ function compileModels(patterns: readonly string[]): CompiledGroup['matchesModel
     names.some((name) => bare(name) || qualified(`${upstream}/${name}`));
 }
 
-/** Lists what a group's `base_urls` are compared to: operators paste the URL that their SDK takes. */
+/** Returns the URLs that are compared with a group's `base_urls`. Operators paste the base URL of their SDK. */
 export function baseUrlsOf(upstream: Upstream): string[] {
   const ends = new Set(['', upstream.openaiAt ?? '', upstream.anthropicAt ?? '']);
   return [...ends].map((end) => upstream.baseUrl + end);
 }
 
-/** Makes globs of base URLs: each stands for itself and for everything below it. */
+/** Returns globs of base URLs. Each matches itself and every path below it. */
 export function baseUrlGlobs(patterns: readonly string[]): string[] {
   return patterns.flatMap((pattern) => {
     const base = pattern.replace(/\/+$/, '');

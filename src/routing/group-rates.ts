@@ -6,10 +6,10 @@ import type { InstantMs } from '../core/words/ids.ts';
 import type { LimitName, RateSettings } from '../core/words/limits.ts';
 import type { GroupSettings } from '../core/words/settings.ts';
 
-/** Names of limits in the configuration, where they differ. */
+/** Limits whose name in the configuration differs. */
 const NAMES: Partial<Record<LimitName, string>> = { startsPerS: 'starts_per_s' };
 
-/** Takes the limits of requests, tokens and money of a configuration. */
+/** Returns the rates and budgets of a configuration. */
 export function ratesOf(
   limits: Omit<GroupConfig['limits'], 'max_weight'>,
 ): Pick<GroupSettings, 'rates' | 'budgets' | 'isMetered'> {
@@ -27,7 +27,7 @@ export function ratesOf(
   return { rates: { ...rates, burstMs }, budgets, isMetered };
 }
 
-/** Tells what is left of limits. */
+/** Returns what is left of each limit. */
 export function rateStatuses(
   rates: RateUse,
   settings: RateSettings,

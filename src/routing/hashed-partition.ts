@@ -1,5 +1,5 @@
-// Names of partitions in a jurisdiction. The platform logs the names of objects outside of it, and the directory, the
-// feed, logs and metrics may be elsewhere: what callers wrote must not stand in a name.
+// Names of partitions in a jurisdiction. The platform logs the names of objects outside of the jurisdiction, and the
+// directory, the feed, logs and metrics may be elsewhere. Names therefore contain no text of clients.
 
 import type { GroupConfig } from '../contract/config/config.ts';
 import { jurisdictionOf, type LocationVariables } from '../env.ts';
@@ -7,7 +7,7 @@ import { partitionHash } from '../runtime/digests.ts';
 import { isHashed } from './partition.ts';
 import type { Placement, Routes } from './placement.ts';
 
-/** Tells whether the partitions of a group have hashed names. */
+/** Whether the partitions of a group have hashed names. */
 export function hashesPartitions(
   { jurisdiction }: Pick<GroupConfig, 'jurisdiction'>,
   env: LocationVariables,
@@ -15,7 +15,7 @@ export function hashesPartitions(
   return jurisdiction !== null || jurisdictionOf(env) !== null;
 }
 
-/** Puts a keyed hash in the place of each value of a partition's name, as a provider's key has its fingerprint. */
+/** Replaces each value in the name of a partition by a keyed hash. Fingerprints of provider keys are hashes already. */
 export async function hashedPartition(fingerprintKey: string, partition: string): Promise<string> {
   const hashed = partition
     .split(',')
@@ -23,12 +23,12 @@ export async function hashedPartition(fingerprintKey: string, partition: string)
   return (await Promise.all(hashed)).join(',');
 }
 
-/** Tells whether some placement may need a hashed name: most deployments have none, and their calls wait for nothing. */
+/** Whether some placement may need a hashed name. Most deployments have none, so their calls skip this step. */
 export function mayHash(routes: Routes, env: LocationVariables): boolean {
   return routes.splitsInJurisdiction || jurisdictionOf(env) !== null;
 }
 
-/** Gives placements the names that their pools have. */
+/** Replaces the partitions of placements by the names of their pools. */
 export function hashedPlacements(
   placements: readonly Placement[],
   env: LocationVariables,

@@ -16,9 +16,9 @@ import { isSessionRoute } from '../upstream/operation/upgrades.ts';
 import { methodOverride } from '../upstream/operation/method-override.ts';
 import { LEASE, LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 
-/** Rules of what keys of callers open, and for how long. */
+// Rules for what keys of clients may use, and for how long.
 
-/** Maps keys by the digests that they are found by: their own, and the one before a rotation. */
+/** Maps keys by their digests: the current one, and the one before a rotation. */
 export function keysByHash(
   keys: readonly GatewayKeyConfig[],
 ): ReadonlyMap<string, GatewayKeyConfig> {
@@ -28,7 +28,6 @@ export function keysByHash(
   return new Map([...before, ...keys.map((key) => [key.hash, key] as const)]);
 }
 
-/** Whether calls to an upstream need a gateway key. */
 export function requiresKey(
   { require_key: all = 'auto', keys }: Pick<Config, 'keys'> & Partial<Pick<Config, 'require_key'>>,
   { requiresKey: own }: Pick<Upstream, 'requiresKey'>,
@@ -37,19 +36,19 @@ export function requiresKey(
   return rule === 'auto' ? keys.length > 0 : rule;
 }
 
-/** Which calls need a gateway key: those to all upstreams, to some, or to none. */
+/** Whether calls to all upstreams, to some or to none need a gateway key. */
 export function callsThatNeedKey(
   config: Pick<Config, 'keys'> & Partial<Pick<Config, 'require_key'>>,
   upstreams: Iterable<Upstream>,
 ): 'all' | 'some' | 'none' {
-  // Calls whose upstream is not known go by the rule of the whole configuration.
+  // The rule of the whole configuration applies to calls of unknown upstreams.
   const rules = [{ requiresKey: 'auto' } as const, ...upstreams];
   const needs = new Set(rules.map((upstream) => requiresKey(config, upstream)));
   if (needs.size > 1) return 'some';
   return needs.has(true) ? 'all' : 'none';
 }
 
-/** Tells why a key opens nothing at this moment; null: it does. `hash` is what it was found by, if it was. */
+/** Returns why a key is not valid now. null if it is. `hash` is the digest by which it was found, if any. */
 export function refusedKey(key: GatewayKeyConfig, hash: string | null): ErrorReply | null {
   const reply = closedKey(key, hash);
   return reply === null ? null : { ...reply, about: { key } };
@@ -57,20 +56,24 @@ export function refusedKey(key: GatewayKeyConfig, hash: string | null): ErrorRep
 
 function closedKey(key: GatewayKeyConfig, hash: string | null): ErrorReply | null {
   const { revoked_at: revokedAt, expires_at: expiresAt, previous } = key;
-  if (revokedAt !== null) return invalid(`The gateway key was revoked on ${revokedAt}.`);
+  if (revokedAt !== null) {
+    return invalid(`The gateway key was revoked on ${revokedAt}. Send a valid key.`);
+  }
   const isOld = hash !== null && hash !== key.hash;
   if (isOld && isOver(previous?.expires_at ?? '')) {
-    return invalid('The gateway key was replaced by a new one, and the time to change is over.');
+    return invalid(
+      'The gateway key was rotated, and its grace period has ended. Send the new key.',
+    );
   }
   return expiresAt !== null && isOver(expiresAt)
-    ? invalid(`The gateway key expired on ${expiresAt}.`)
+    ? invalid(`The gateway key expired on ${expiresAt}. Send a valid key.`)
     : null;
 }
 
 /**
- * Rejects a call that would take slots where its key may not. Groups that only come on top of those
- * that stand for something of a provider are everybody's, and so is the key's own. `named`: the group that was asked for by
- * its name; nothing else is asked for then, so it does not come on top of anything.
+ * Rejects a call that would acquire slots that its key may not use. `groups` of a key applies only to groups of a
+ * provider: groups that only add a limit are open to every key, and so are the limits of the key itself. A group that
+ * the call requests by name (`named`) is always checked.
  */
 export function forbiddenFor(
   key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
@@ -82,10 +85,11 @@ export function forbiddenFor(
   );
   if (barred === undefined) return null;
   const { group } = barred;
-  return { ...forbidden(key.id, `the group ${group}`), about: { group } };
+  const help = 'An operator can add it to `groups` of the key.';
+  return { ...forbidden(key.id, `group \`${group}\``, help), about: { group } };
 }
 
-/** Tells whether a key, or a caller without one (null), may take slots of a group. */
+/** Whether a key, or a client without one (null), may acquire slots of a group. */
 export function mayUse(
   key: Pick<GatewayKeyConfig, 'groups'> | null,
   group: string,
@@ -94,7 +98,7 @@ export function mayUse(
   return key === null || key.groups.length === 0 || !isOfProvider || compiled(key)(group);
 }
 
-/** Rejects likewise a call that takes no slot: its key must be good for some group of the upstream. */
+/** Rejects a call without a slot unless its key may use some group of the upstream. */
 export function forbiddenUpstream(
   key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
   upstream: Upstream,
@@ -102,10 +106,11 @@ export function forbiddenUpstream(
 ): ErrorReply | null {
   if (key.groups.length === 0) return null;
   const names = [`${AUTO_PREFIX}${upstream.id}`, ...routes.groupsOf(upstream)];
-  return names.some(compiled(key)) ? null : forbidden(key.id, `the upstream ${upstream.id}`);
+  const help = 'An operator can add one of its groups to `groups` of the key.';
+  return names.some(compiled(key)) ? null : forbidden(key.id, `upstream \`${upstream.id}\``, help);
 }
 
-/** Whether a caller may use an upstream without a slot. `key`: its gateway key; null: it has none. */
+/** Whether a client may use an upstream without a slot. `key` is null without a gateway key. */
 export function isUpstreamAllowed(
   key: Pick<GatewayKeyConfig, 'id' | 'groups'> | null,
   upstream: Upstream,
@@ -114,54 +119,52 @@ export function isUpstreamAllowed(
   return key === null || forbiddenUpstream(key, upstream, routes) === null;
 }
 
-/** The right of a key to be charged the usage that its leases report, not their reservation. */
+/** The right of a key to be charged the usage that its leases report instead of their reservation. */
 export const LEASE_USAGE = 'lease_usage';
 
 /** Names that `allow` of a key may have in addition to operations. */
 export const LEASE_RIGHTS: readonly string[] = [LEASE, LEASE_USAGE];
 
-/** The error reply to a caller that may not take leases; null: it may. */
+/** Returns the error for a client that may not take leases. null if it may. */
 export function forbiddenLease(
   key: Pick<GatewayKeyConfig, 'id' | 'allow'> | null,
   { leases }: Pick<Config, 'leases'>,
 ): ErrorReply | null {
   if (leases === 'open' || (key !== null && allowsLeases(key))) return null;
   if (key !== null) {
-    const message = `The gateway key ${key.id} may not take leases. Add lease to its allow (allow: [lease]); on a trusted network, leases: open in the configuration allows them for every caller.`;
+    const message = `Gateway key \`${key.id}\` may not take leases. Add \`lease\` to its \`allow\` (\`allow: [lease]\`). On a trusted network, \`leases: open\` in the configuration allows leases for every client.`;
     return { reason: 'key_forbidden', message };
   }
   const message =
-    'Leases require a gateway key, and this request has none. Send one with allow: [lease] in the headgate-key header; on a trusted network, leases: open in the configuration allows them without a key.';
+    'Leases require a gateway key, and this request has none. Send a key with `allow: [lease]` in the `headgate-key` header. On a trusted network, `leases: open` in the configuration allows leases without a key.';
   return { reason: 'key_forbidden', message };
 }
 
-/** Whether a key has the right to take leases. */
 export function allowsLeases({ allow }: Pick<GatewayKeyConfig, 'allow'>): boolean {
   return matcherOf(allow)(LEASE);
 }
 
-/** Whether the usage that a caller reports for its leases counts. Without a key or the right, the reservation counts. */
+/** Whether the usage that a client reports for its leases counts. Otherwise the reservation counts. */
 export function mayReportUsage(key: Pick<GatewayKeyConfig, 'allow'> | null): boolean {
   return key !== null && matcherOf(key.allow)(LEASE_USAGE);
 }
 
-/** A call at an upstream, as far as it says what is asked for. */
+/** The part of a call that decides which route it uses. */
 interface AccessRequest {
   readonly upstream: Upstream;
   readonly path: string;
   readonly operation: Pick<Operation, 'isNamed' | 'socket'>;
 }
 
-/** The request of a call. */
 interface RouteMaker {
   readonly request: Pick<Request, 'method' | 'headers'>;
   readonly query: URLSearchParams;
 }
 
-/** Access to an upstream without a caller's own key: the operator's key, or a network that the upstream trusts. */
+/** Access to an upstream without the client's own key: the operator's key, or a network that the upstream trusts. */
 export type UpstreamAccess = 'operator_key' | 'network';
 
-/** Finds the access that a call uses. Null: the upstream sees the caller's own key, or is public. */
+/** Returns the access that a call uses. null if the upstream receives the client's own key, or is public. */
 export function entryAt(
   { isKeyless, via }: Pick<Upstream, 'isKeyless' | 'via'>,
   injected: string | null,
@@ -172,9 +175,9 @@ export function entryAt(
 }
 
 /**
- * Rejects a call that may not use the operator's access to an upstream. Routes without a slot reach the whole account or
- * server, with other callers' answers, files and models, so they are closed unless the operator lists them. A group
- * that names a path does not open it. An unknown route can be listed only if a group names it.
+ * Rejects a call that may not use the operator's access to an upstream. Routes without a slot reach the whole account
+ * or server, including answers, files and models of other clients. They are closed unless the operator lists them. A
+ * group that names a path does not open it. An unknown route can be listed only if a group names it.
  */
 export function closedRoute(
   key: Pick<GatewayKeyConfig, 'id' | 'allow'> | null,
@@ -185,7 +188,9 @@ export function closedRoute(
   const { method, headers } = request;
   const close = (what: string, help = ''): ErrorReply => closed(upstream, what, entry, help);
   const override = methodOverride(headers, query);
-  if (override !== null) return close(`a call that names another method by ${override.name}`);
+  if (override !== null) {
+    return close(`a request that overrides its method with ${override.name}`);
+  }
   const isListed = [key?.allow, upstream.allow].map(matcherOf);
   const isNamed = operation.isNamed === true;
   const mayBeListed = (name: string): boolean =>
@@ -198,8 +203,8 @@ export function closedRoute(
     case undefined:
       return leavesBase(upstream, path)
         ? close(
-            'a path that some servers read as outside of its base URL, because its dots lead to a parent folder',
-            ' Write the path without them.',
+            'a path that some servers resolve outside of its base URL, because its dots lead to a parent folder',
+            ' Send the path without them.',
           )
         : null;
     case ADMINISTRATION_NAME:
@@ -209,26 +214,26 @@ export function closedRoute(
         return unlisted(first, 'This route is unknown to Headgate', { key, upstream, entry });
       }
       const route = `${method} ${path.slice(0, 100)}`;
-      const how = operation.socket === undefined ? '' : ' with methods: [GET]';
-      return close(`a route that Headgate does not know (${route})`, nameIt(how));
+      const how = operation.socket === undefined ? '' : ' with `methods: [GET]`';
+      return close(`a route that is unknown to Headgate (${route})`, howToOpen(how));
     }
     case 'realtime':
       return close(
-        'what sets up a realtime session, which then runs past every limit (connect by WebSocket)',
+        'a request that sets up a realtime session outside of all limits (connect by WebSocket instead)',
       );
     default:
-      return unlisted(first, `The operation ${first} takes no slot`, { key, upstream, entry });
+      return unlisted(first, `Operation \`${first}\` takes no slot`, { key, upstream, entry });
   }
 }
 
-/** Whether some server may read a path as one that does not begin with the path of the base URL. */
+/** Whether some server may resolve a path outside of the path of the base URL. */
 function leavesBase({ baseUrl }: Upstream, path: string): boolean {
   return mayGoUp(path) && new URL(baseUrl).pathname !== '/';
 }
 
 /**
- * A session and each turn have a slot, so neither is a route without one. Where every WebSocket is a session, a session on any
- * other route reaches what a request to that route reaches: the shell of a notebook, the events of other callers.
+ * A session and each turn have a slot, so they need no listed route. If every WebSocket is a session, a session on any
+ * other route reaches what a request to that route reaches, such as the shell of a notebook or events of other clients.
  */
 function neededFor(
   method: string,
@@ -244,12 +249,11 @@ function neededFor(
 
 const LISTED: ReadonlySet<string> = new Set(LISTED_OPERATIONS);
 
-/** Callers may use their own key, except where the upstream needs none. */
 const BRING_A_KEY = 'Use your own provider key';
 
 /** Operators open an unknown route by naming its path. */
-function nameIt(how: string): string {
-  return ` To open it, an operator must name its path in match.paths of a group${how} and list it: allow: [${UNKNOWN_NAME}].`;
+function howToOpen(how: string): string {
+  return ` To open it, an operator must name its path in \`match.paths\` of a group${how} and list it: \`allow: [${UNKNOWN_NAME}]\`.`;
 }
 
 function closed(
@@ -258,11 +262,12 @@ function closed(
   entry: UpstreamAccess,
   toOpen: string,
 ): ErrorReply {
+  // At an upstream without keys, a key of the client does not help.
   const help = `${isKeyless ? '' : ` ${BRING_A_KEY}.`}${toOpen}`;
   const message =
     entry === 'operator_key'
-      ? `The operator's key of the upstream ${id} is never used for ${what}.${help}`
-      : `The upstream ${id} accepts every call without a key, so Headgate never sends it ${what}.${help}`;
+      ? `The operator's key of upstream \`${id}\` is never used for ${what}.${help}`
+      : `Upstream \`${id}\` accepts every call without a key, so Headgate never sends it ${what}.${help}`;
   return { reason: 'key_forbidden', message };
 }
 
@@ -276,16 +281,16 @@ function unlisted(name: string, why: string, { key, upstream, entry }: ClosedAt)
   const { id, isKeyless } = upstream;
   const closes =
     entry === 'operator_key'
-      ? `so the operator's key of the upstream ${id} is not used for it`
-      : `and the upstream ${id} accepts every call without a key, so the route is closed`;
+      ? `so the operator's key of upstream \`${id}\` is not used for it`
+      : `and upstream \`${id}\` accepts every call without a key, so the route is closed`;
   const where =
-    key === null ? `the upstream ${id}` : `the gateway key ${key.id} or of the upstream`;
-  const help = isKeyless ? '' : ` ${BRING_A_KEY} to open it.`;
-  const message = `${why}, ${closes} unless it is listed: allow: [${name}] of ${where}.${help}`;
+    key === null ? `upstream \`${id}\`` : `gateway key \`${key.id}\` or of the upstream`;
+  const help = isKeyless ? '' : ` ${BRING_A_KEY}, or ask an operator to list it.`;
+  const message = `${why}, ${closes} unless it is listed: \`allow: [${name}]\` of ${where}.${help}`;
   return { reason: 'key_forbidden', message };
 }
 
-/** Keys never change within one version of the configuration, so each one's globs are compiled once. */
+/** Keys never change within one version of the configuration, so the globs of each are compiled once. */
 const matchers = new WeakMap<readonly string[], (name: string) => boolean>();
 
 function compiled({ groups }: Pick<GatewayKeyConfig, 'groups'>): (name: string) => boolean {
@@ -293,7 +298,7 @@ function compiled({ groups }: Pick<GatewayKeyConfig, 'groups'>): (name: string) 
   return (name) => kindOfLimits(name) !== null || matches(name);
 }
 
-/** Compiles globs once. A configuration of the version before says nothing of what it allows. */
+/** Compiles globs once. A configuration of an older release has no `allow`. */
 function matcherOf(globs: readonly string[] = []): (name: string) => boolean {
   let matches = matchers.get(globs);
   if (matches === undefined) {
@@ -303,7 +308,7 @@ function matcherOf(globs: readonly string[] = []): (name: string) => boolean {
   return matches;
 }
 
-/** Tells whether an instant is over. A text that is none is: nothing may stay open for want of a date. */
+/** Whether an instant has passed. An invalid date counts as passed, so that it opens nothing. */
 function isOver(at: string): boolean {
   return !(Date.parse(at) > Date.now());
 }
@@ -312,6 +317,6 @@ function invalid(message: string): ErrorReply {
   return { reason: 'key_invalid', message };
 }
 
-function forbidden(id: string, what: string): ErrorReply {
-  return { reason: 'key_forbidden', message: `The gateway key ${id} may not use ${what}.` };
+function forbidden(id: string, what: string, help: string): ErrorReply {
+  return { reason: 'key_forbidden', message: `Gateway key \`${id}\` may not use ${what}. ${help}` };
 }

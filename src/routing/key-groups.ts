@@ -7,16 +7,16 @@ import type {
   TeamConfig,
 } from '../contract/config/config.ts';
 
-/** Names of the groups that hold the limits of one key, or of one team; a configured name cannot begin so. */
+/** Prefixes of the groups that hold the limits of one key or team. A configured name cannot begin with them. */
 export const KEY_PREFIX = 'key:';
 export const TEAM_PREFIX = 'team:';
 
-/** The parts of a configuration with limits of callers. One of an older release has no teams. */
+/** The parts of a configuration with limits of clients. One of an older release has no teams. */
 export type KeysAndTeams = Pick<Config, 'keys'> & Partial<Pick<Config, 'teams'>>;
 
 type GroupsAndLimits = Pick<Config, 'groups'> & KeysAndTeams & WithPause;
 
-/** Those limits are no provider's, so nothing of them waits for a provider's counters. */
+/** These limits do not belong to a provider, so releases need not wait for the counters of one. */
 const DEFAULTS = groupSchema.parse({
   name: 'key',
   adaptive: 'off',
@@ -24,27 +24,23 @@ const DEFAULTS = groupSchema.parse({
     release_cooldown_ms: 0,
     cancel_cooldown_ms: 0,
     failure_hold_ms: 0,
-    // The groups of the provider say that.
+    // The groups of the provider limit the length of a run.
     max_run_ms: 86_400_000,
   },
 });
 
-/**
- * Makes the group of a key's own limits: it matches the key alone and comes on top of all others.
- * Null: the key has none.
- */
+/** Returns the group of a key's limits, in addition to all other groups of its calls. null if the key has none. */
 function keyGroup(key: GatewayKeyConfig): GroupConfig | null {
   return hasLimits(key) ? limitGroup(KEY_PREFIX + key.id, key, [key.id]) : null;
 }
 
-/** Makes the group of a team's limits: it matches all keys of the team. Null: it has no limits, or no key. */
+/** Returns the group of a team's limits, which matches all keys of the team. null without limits or keys. */
 function teamGroup(team: TeamConfig, keys: readonly GatewayKeyConfig[]): GroupConfig | null {
   const ids = keys.flatMap((key) => (key.team === team.id ? [key.id] : []));
-  // One that matched no key would match all calls.
+  // A group without keys would match all calls.
   return hasLimits(team) && ids.length > 0 ? limitGroup(TEAM_PREFIX + team.id, team, ids) : null;
 }
 
-/** Makes the groups of the limits of keys and teams. */
 export function limitGroups({ keys, teams = [] }: KeysAndTeams): GroupConfig[] {
   return [
     ...keys.flatMap((key) => keyGroup(key) ?? []),
@@ -52,7 +48,7 @@ export function limitGroups({ keys, teams = [] }: KeysAndTeams): GroupConfig[] {
   ];
 }
 
-/** Lists the groups that the limits of one key are in: its own, and that of its team. */
+/** Returns the groups of the limits of one key: its own, and that of its team. */
 export function limitGroupsOf(
   key: GatewayKeyConfig,
   { keys, teams = [] }: KeysAndTeams,
@@ -63,13 +59,13 @@ export function limitGroupsOf(
   );
 }
 
-/** Tells by the name of a group that holds limits of callers whose they are; null: it is another group. */
+/** Whether a group holds limits of a key or a team, by its name. null for another group. */
 export function kindOfLimits(group: string): 'key' | 'team' | null {
   if (group.startsWith(KEY_PREFIX)) return 'key';
   return group.startsWith(TEAM_PREFIX) ? 'team' : null;
 }
 
-/** Finds a group by its name, as its pools are to know it: with the weights of keys, and the keys' own groups. */
+/** Returns a group by name as its pools use it: with the weights of keys, and effective switches. */
 export function definedGroup(config: GroupsAndLimits, name: string): GroupConfig | undefined {
   const group = groupNamed(config, name);
   return group === undefined ? undefined : inForce(group, config);
@@ -90,7 +86,7 @@ function groupNamed(config: GroupsAndLimits, name: string): GroupConfig | undefi
   return { ...group, fairness: { ...group.fairness, weights } };
 }
 
-/** Lists the weights of keys that have another one than most; automatic groups go by them alone. */
+/** Returns the weights of keys that differ from 1. Automatic groups use these weights only. */
 export function keyWeights({ keys }: Pick<Config, 'keys'>): Record<string, number> {
   return Object.fromEntries(keys.flatMap(({ id, weight }) => (weight === 1 ? [] : [[id, weight]])));
 }

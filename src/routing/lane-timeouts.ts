@@ -3,12 +3,12 @@ import type { Lane } from '../core/words/ticket.ts';
 
 type Queueing = Pick<GroupConfig, 'queue'>;
 
-/** How long calls of a lane may wait in a group, in place of its time-out; null: no other time. */
+/** Maximum wait of a lane's calls in a group, instead of the group's time-out. null if the lane has none. */
 export function laneTimeoutMs(config: Queueing, lane: Lane): number | null {
   return timeoutsOf(config)[lane];
 }
 
-/** How long any call may wait in a group, whatever its lane, if its key says nothing. */
+/** Maximum wait of any call in a group, whatever its lane, unless its key sets one. */
 export function longestTimeoutMs(config: Queueing): number {
   const ofLanes = Object.values(timeoutsOf(config)).filter((ms) => ms !== null);
   return Math.max(config.queue.timeout_ms, ...ofLanes);
@@ -16,7 +16,7 @@ export function longestTimeoutMs(config: Queueing): number {
 
 const NONE = { high: null, normal: null, low: null };
 
-/** Reads what a directory of the version before knows nothing of. */
+/** A directory of an older release has no time-outs of lanes. */
 function timeoutsOf({ queue }: Queueing): Readonly<Record<Lane, number | null>> {
   return queue.lane_timeouts_ms ?? NONE;
 }

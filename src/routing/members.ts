@@ -3,18 +3,18 @@ import { memberIdOf, type MemberConfig } from '../contract/config/members.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { hasSibling } from './sibling-path.ts';
 
-/** A place where calls of a group can run, as calls look at it. */
+/** A member of a group, prepared for routing. */
 export interface GroupMember {
   readonly id: string;
   readonly config: MemberConfig;
-  /** Names of models there, by the names of callers in lower case. */
+  /** Names of models at the member's upstream, by the names of clients in lower case. */
   readonly models: ReadonlyMap<string, string>;
 }
 
-/** Groups never change within one version of the configuration, so each one's members are looked through once. */
+/** Groups never change within one version of the configuration, so the members of each are compiled once. */
 const compiled = new WeakMap<GroupConfig, readonly GroupMember[]>();
 
-/** Lists the members that a group names, in its order. An automatic group (null) names none. */
+/** Returns the members of a group in their order. An automatic group (null) has none. */
 export function membersOf(config: GroupConfig | null): readonly GroupMember[] {
   if (config === null || !hasMembers(config)) return [];
   let members = compiled.get(config);
@@ -31,31 +31,32 @@ export function membersOf(config: GroupConfig | null): readonly GroupMember[] {
   return members;
 }
 
-/** Tells whether a group names members. A configuration of the version before knows of none. */
+/** Whether a group has members. A configuration of an older release has none. */
 export function hasMembers({ members }: { readonly members?: GroupConfig['members'] }): boolean {
   return members !== undefined && members.length > 0;
 }
 
-/** Name of the Worker secret that calls at a member go out with; null: its upstream wants none. */
+/** Name of the Worker secret for calls at a member. null if its upstream needs none. */
 export function secretOf({ config: { secret } }: GroupMember, upstream: Upstream): string | null {
   return secret ?? upstream.secret;
 }
 
-/** Lists members in the order in which a call would take the first one that is free: by tier, then as they are listed. */
+/** Sorts members in the order in which a call takes the first free one: by tier, then by their order in the list. */
 export function byTier(members: readonly GroupMember[]): GroupMember[] {
   return members.toSorted((a, b) => a.config.tier - b.config.tier);
 }
 
 /**
- * Tells whether calls to an upstream, by a path there or any (null), have a route at some member of a group, or it names
- * none. Where no member's upstream is there any more it takes them all the same: they are refused, and not let past it.
+ * Returns a test for whether calls to an upstream, by some path or any (null), have a route at some member. Without
+ * members it is always true. If no member's upstream exists any more, the group still takes the calls, so that they are
+ * rejected instead of bypassing it.
  */
 export function hasRouteIn(
   config: GroupConfig,
   upstreams: ReadonlyMap<string, Upstream>,
 ): (from: Upstream, path: string | null) => boolean {
   const ids = new Set(membersOf(config).map((member) => member.config.upstream));
-  const places = [...ids].flatMap((id) => upstreams.get(id) ?? []);
-  if (places.length === 0) return () => true;
-  return (from, path) => places.some((to) => to === from || hasSibling(from, to, path));
+  const targets = [...ids].flatMap((id) => upstreams.get(id) ?? []);
+  if (targets.length === 0) return () => true;
+  return (from, path) => targets.some((to) => to === from || hasSibling(from, to, path));
 }

@@ -5,17 +5,19 @@ import { PRICE_LISTS, priceListId, priceOf, type Price } from '../providers/pric
 import { isPrivateHost } from '../runtime/private-address.ts';
 import { membersOf } from './members.ts';
 
-/** Limits of a group, or of a member of one. */
+/** Limits of a group or a member. */
 type MeteredLimits = Omit<GroupConfig['limits'], 'max_weight'>;
 type BudgetLimits = Pick<MeteredLimits, 'budget_usd'>;
 
-/** Whether a group counts every call's tokens or cost, and so reads bodies for it and estimates before a call starts. */
+/**
+ * Whether a group counts tokens or cost of every call, so that bodies are read and usage is estimated before a call.
+ */
 export function countsTokens(group: GroupConfig): boolean {
   if (group.track_usage === 'always' || areOfTokens(group.limits)) return true;
   return membersOf(group).some(({ config }) => areOfTokens(config.limits));
 }
 
-/** Whether the usage that answers report counts in the costs of a group. Null: a group that is not configured. */
+/** Whether the usage in responses counts in the costs of a group. null means a group that is not configured. */
 export function countsReports(group: GroupConfig | null): boolean {
   return group === null || group.track_usage !== 'off' || countsTokens(group);
 }
@@ -25,7 +27,6 @@ function areOfTokens(limits: MeteredLimits): boolean {
   return [tpm, itpm, otpm, tpd].some((limit) => limit !== null) || hasBudget(limits);
 }
 
-/** Tells whether a group, or a member of one, must know what a call costs. */
 export function hasBudget({ budget_usd: budget }: BudgetLimits): boolean {
   return budget.per_hour !== null || budget.per_day !== null || budget.per_month !== null;
 }
@@ -40,8 +41,8 @@ export function hasPrices(upstream: Priced): boolean {
 const free = new WeakMap<Priced, boolean>();
 
 /**
- * Whether calls to an upstream cost 0 USD: it has no prices, and is a server of the operator's own, on a private address or
- * without a key (`auth: none`).
+ * Whether calls to an upstream cost 0 USD. This is the case for a server of the operator without prices: on a private
+ * address, or without a key (`auth: none`).
  */
 export function isFree(upstream: Priced): boolean {
   let known = free.get(upstream);
@@ -53,13 +54,14 @@ export function isFree(upstream: Priced): boolean {
   return known;
 }
 
-/** An upstream, and the model of a call there. */
 interface MeteredCall {
   readonly upstream: Upstream;
   readonly model: string | null;
 }
 
-/** Whether the cost of a call is known, if a budget of its group or member limits it. `member`: null if the group has none. */
+/**
+ * Whether the cost of a call is known where a budget of its group or member needs it. `member` is null without members.
+ */
 export function isPriced(
   located: MeteredCall,
   group: GroupConfig,
@@ -71,7 +73,6 @@ export function isPriced(
   return (member !== null && fallbackOf(member) !== null) || fallbackOf(group) !== null;
 }
 
-/** Price of calls that cost nothing. */
 export const FREE = priceOf('', '*', { '*': { input: 0, output: 0 } });
 
 export function fallbackOf({ limits }: Pick<MemberConfig, 'limits'>): Price | null {
@@ -84,7 +85,7 @@ export function priceAt({ upstream, model }: MeteredCall): Price | null {
   return priceOf(priceListId(upstream), aliased, upstream.prices);
 }
 
-/** The model that a name stands for. Names of aliases are compared as in matching: in lower case. */
+/** Returns the model of an alias. As in matching, aliases are compared in lower case. */
 export function aliasedModel({ aliases }: Upstream, model: string): string {
   const name = model.toLowerCase();
   return Object.entries(aliases).find(([alias]) => alias.toLowerCase() === name)?.[1] ?? model;

@@ -2,7 +2,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
 import type { ModelNames } from './group-match.ts';
 
-/** Compiles what an upstream's names of models stand for, in lower case. */
+/** Compiles the mapping of an upstream's model names to their canonical names, in lower case. */
 export function compileCanonical(upstream: Upstream): (model: string | null) => string | null {
   const aliases = new Map(
     Object.entries(upstream.aliases).map(([alias, model]) => [alias.toLowerCase(), model]),
@@ -16,7 +16,7 @@ export function compileCanonical(upstream: Upstream): (model: string | null) => 
   };
 }
 
-/** Lists the names under which a model may be matched: as it was sent, and what that stands for. */
+/** Returns the names by which a model may be matched: the name in the request, and its canonical name. */
 export function modelNames(
   upstream: Upstream,
   sent: string | null,

@@ -9,22 +9,24 @@ import { baseUrlGlobs, narrowFirst, upstreamsOf } from './group-match.ts';
 
 type GroupMatch = GroupConfig['match'];
 
-/** Names of two groups that the same call may match, the narrower first. */
+/** Names of two groups that the same call may match, the narrower one first. */
 export type Overlap = readonly [narrow: string, wide: string];
 
-/** The part of a group that decides which calls it takes, ready to be compared. */
+/** The part of a group that decides which calls it takes, prepared for comparison. */
 interface Comparable {
   readonly name: string;
   readonly match: GroupMatch;
-  /** It is for models, upstreams or base URLs, or names members, and so takes the automatic group's place. */
+  /**
+   * Whether it matches by models, upstreams or base URLs, or has members. Such a group replaces the automatic group.
+   */
   readonly isTargeted: boolean;
 }
 
 /**
- * Finds the pairs of groups that the same call may match: it takes slots in both. It judges by the
- * patterns alone, without the upstreams and their aliases, and leaves out one case that is always
- * possible and rarely meant: two that take everything of two different upstreams (`openai/*`,
- * `anthropic/*`), which meet where a router has such names for its own models.
+ * Returns the pairs of groups that the same call may match, so that it needs slots in both. Only patterns are compared,
+ * without upstreams and their aliases. One case is left out because it is always possible and rarely meant: two groups
+ * that take everything of two different upstreams (`openai/*`, `anthropic/*`), which a router with such model names
+ * matches both.
  */
 export function overlaps(config: Pick<Config, 'groups'>): Overlap[] {
   const groups = comparable(config);
@@ -36,7 +38,7 @@ export function overlaps(config: Pick<Config, 'groups'>): Overlap[] {
   );
 }
 
-/** Lists the groups that a call of the group `name` may match besides, narrow first. */
+/** Returns the other groups that a call of group `name` may also match, the narrowest first. */
 export function meeting(config: Pick<Config, 'groups'>, name: string): string[] {
   const groups = comparable(config);
   const own = groups.find((group) => group.name === name);
@@ -46,8 +48,7 @@ export function meeting(config: Pick<Config, 'groups'>, name: string): string[] 
 }
 
 /**
- * Finds which of some automatic groups may lose calls to a group that is for models, upstreams or base URLs,
- * and so takes their place.
+ * Returns the automatic groups that may lose calls to a group for models, upstreams or base URLs, which replaces them.
  */
 export function replacedBy(
   group: GroupConfig,
@@ -82,13 +83,13 @@ const NOTHING_NAMED: GroupMatch = {
   references: 'refuse',
 };
 
-/** Maximum pairs that are compared before the search for a crowd is given up. */
+/** Maximum compared pairs before the search for calls with too many groups ends. */
 const COMPARISONS_MAX = 1_000_000;
 
 /**
- * Finds groups that one call may match, more of them than a call may belong to: the automatic group
- * counts where none of them takes its place. Null: there are none, as far as can be judged from the
- * groups pair by pair, which sees a crowd in some that never meet all at once.
+ * Returns groups that one call may match, if they are more than `most`. The automatic group counts unless one of them
+ * replaces it. Groups are compared pair by pair, so the result may contain groups that never match one call together.
+ * null if there are none, or if there are too many pairs.
  */
 export function callersAtOnce(
   config: Pick<Config, 'groups'>,
@@ -116,7 +117,7 @@ export function callersAtOnce(
   return search([], comparable(config))?.map(({ name }) => name) ?? null;
 }
 
-/** Prepares groups once: there are half a million pairs of a thousand groups. */
+/** Prepares groups once, because a thousand groups have half a million pairs. */
 function comparable({ groups }: Pick<Config, 'groups'>): Comparable[] {
   return matchingGroups(groups)
     .toSorted(narrowFirst)
@@ -140,7 +141,7 @@ function mayMeet(a: GroupMatch, b: GroupMatch): boolean {
   );
 }
 
-/** A configuration of the version before names no paths. */
+/** A configuration of an older release has no paths. */
 function pathsMeet(
   { paths: a = [], methods: ofA = [] }: Partial<GroupMatch>,
   { paths: b = [], methods: ofB = [] }: Partial<GroupMatch>,
@@ -155,13 +156,13 @@ function fieldsMeet(a: readonly string[], b: readonly string[]): boolean {
   return a.some((one) => b.some((two) => globsMayOverlap(one, two)));
 }
 
-/** Tells whether a pattern `upstream/model` of `a` means a model that `b` knows without the upstream. */
+/** Whether a pattern `upstream/model` of `a` matches a model that `b` matches without the upstream. */
 function qualifiedMeet(a: GroupMatch, b: GroupMatch): boolean {
   return a.models.some((pattern) => {
     const slash = pattern.indexOf('/');
     if (slash === -1) return false;
     const [upstream, model] = [pattern.slice(0, slash), pattern.slice(slash + 1)];
-    // A star before the slash may stand for any upstream, and for a part of the model besides.
+    // A star before the slash may match any upstream, and also a part of the model.
     if (upstream.includes('*')) return b.models.some((two) => globsMayOverlap(pattern, `*/${two}`));
     if (b.upstreams.length > 0 && !compileGlobs(b.upstreams)(upstream)) return false;
     const takesAll = /^\*+$/.test(model);

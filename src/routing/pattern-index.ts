@@ -1,14 +1,13 @@
 /**
- * Numbers of entries by the globs that they have, so that those which may match a text are found without a look at
- * the others: a name in full by itself, a glob by what stands before its first star. What is found is to be matched
- * still.
+ * Index of entries by their globs. It returns the entries that may match a text without comparing all of them: full
+ * names by equality, globs by the text before their first star. The results still have to be matched.
  */
 export class PatternIndex {
   readonly #inFull = new Map<string, number[]>();
-  /** By the text before the first star, and by the length of that. */
+  /** By the text before the first star, and by its length. */
   readonly #byPrefix = new Map<number, Map<string, number[]>>();
 
-  /** Tells whether an entry with these patterns can be found: a glob that begins with a star says nothing. */
+  /** Whether the index can hold an entry with these patterns. A glob that begins with a star has no prefix. */
   static takes(patterns: readonly string[]): boolean {
     return patterns.length > 0 && patterns.every((pattern) => !pattern.startsWith('*'));
   }
@@ -22,7 +21,6 @@ export class PatternIndex {
     }
   }
 
-  /** Adds the entries whose patterns may match a name. */
   find(name: string, found: Set<number>): void {
     const text = name.toLowerCase();
     for (const entry of this.#inFull.get(text) ?? []) found.add(entry);

@@ -26,124 +26,125 @@ import { isOwnPartition, partitionOf } from './partition.ts';
 import { calledAt, namesPaths, type CalledAt } from './path-match.ts';
 import { longestTimeoutMs } from './lane-timeouts.ts';
 
-/** A call as it is known before its body is read. */
+/** The part of a call that is known before its body is read. */
 interface UnreadPlacementCall {
   readonly upstream: Upstream;
   readonly operation: string;
   readonly method: string;
-  /** Path behind the upstream's base URL. Null: any of its operation. */
+  /** Path below the upstream's base URL. null for any path of the operation. */
   readonly path: string | null;
-  /** Id of the caller's gateway key, and the fingerprints of the keys that it brought. */
+  /** Id of the client's gateway key, and fingerprints of the keys in the request. */
   readonly keyIds: readonly string[];
 }
 
 /** A call that needs a slot. */
 export interface RoutedCall extends UnreadPlacementCall {
-  /** The model as the upstream will see it, or null where the call names none. */
+  /** The model as the upstream receives it. null if the call has none. */
   readonly model: string | null;
-  /** The one who is charged. */
+  /** The client that is charged. */
   readonly caller: string;
-  /** Fingerprint of the key that the upstream will see; null where there is none. */
+  /** Fingerprint of the key that the upstream receives, or null. */
   readonly keyFingerprint: string | null;
-  /** Whether that is the caller's own key. */
+  /** Whether that key is the client's own. */
   readonly isOwnKey: boolean;
-  /** Whether the upstream may read another key of the caller. Absent means no. */
+  /** Whether the upstream may read another key in the request. Absent means no. */
   readonly isAmbiguousKey?: boolean;
-  /** Fingerprint of the fields that may hold a key in an unknown place. Absent if there are none. */
+  /** Fingerprint of the fields that may contain a key in an unknown place. Absent if there are none. */
   readonly hiddenKey?: string;
-  /** Null: the key stands for itself. */
+  /** null if the key stands for itself. */
   readonly account: KeyAccount | null;
   header(name: string): string | null;
 }
 
-/** The account of a key that does not last. */
+/** The account of a temporary key. */
 export type KeyAccount =
-  /** Named by a keyed hash. `isProved`: the upstream has taken this very key for it. */
+  /** The name is a keyed hash. `isProved`: the upstream has verified this key for that account. */
   | { readonly kind: 'known'; readonly name: string; readonly isProved: boolean }
-  /** The upstream has not taken the key yet, as far as is known. `claimed`: the account that it claims, if it does. */
+  /** The upstream has not accepted the key yet, as far as known. `claimed`: the account in the key, if any. */
   | { readonly kind: 'unproved'; readonly claimed: string | null };
 
-/** One pool that a call needs a slot of. */
+/** One pool from which a call needs a slot. */
 export interface Placement {
   readonly group: string;
   readonly partition: string | null;
-  /** Limit of an automatic group, where nobody configured one; null for others. */
+  /** Limit of an automatic group without a configured one. null for other groups. */
   readonly assumed: AssumedLimit | null;
-  /** Null for an automatic group of which nobody says anything. */
+  /** null for an automatic group without an entry. */
   readonly config: GroupConfig | null;
-  /** Way of calls that find no room in an automatic group. Absent: nobody says. */
+  /** Reaction of an automatic group when it is saturated. Absent if it is not configured. */
   readonly onSaturated?: OnSaturated;
-  /** It stands for something of a provider, so what the provider says is about it. */
+  /** The group belongs to a provider, so signals of the provider apply to it. */
   readonly isOfProvider: boolean;
-  /** It is the pool of a key whose account is to be found out, by one call at a time. Absent: no. */
+  /** The pool of an unverified key, whose account one call at a time finds out. Absent means no. */
   readonly isUnproved?: true;
-  /** Lane that the group puts the call's model into, if it has a rule for it. */
+  /** Lane from the group's rule for the model, if there is one. */
   readonly ruledLane: Lane | null;
 }
 
-/** Maximum groups of a call: one that matches more is refused. */
+/** Maximum groups of a call. A call that matches more is rejected. */
 export const GROUPS_PER_CALL_MAX = 4;
 
-/** How the groups of a call name its path: not at all, as one of the readings that servers have of it, or in all of them. */
+/**
+ * Whether groups of a call match its path: not at all, in one of the ways in which servers read it, or in all of them.
+ */
 type NamedPath = 'no' | 'in a reading' | 'in all readings';
 
-/** The way of every call at one version of the configuration. */
+/** Placement of calls at one version of the configuration. */
 export interface Routes {
-  /** How groups that a call may belong to name its path, so that it takes a slot whatever it asks for. */
+  /** How groups of a call match its path. A matched call takes a slot, whatever its operation. */
   namedPath(call: UnreadPlacementCall): NamedPath;
-  /** Uses of the call's model, in any group that it may belong to. */
+  /** The greatest use of the model by any group that the call may match. */
   useOfModel(call: UnreadPlacementCall): ModelUse;
   /**
-   * Whether all groups of a call that depend on its model allow bodies that name it by reference. `model`: the model that the
-   * call's header names, if any.
+   * Whether all groups of a call that depend on its model allow bodies that name it by reference. `model` is the model
+   * in the header of the call, if any.
    */
   allowsReferences(call: UnreadPlacementCall, model: string | null): boolean;
-  /** Whether any group counts tokens or cost, or sends calls on to where the operator's key pays. */
+  /** Whether any group counts tokens or cost, or spills calls to where the operator's key pays. */
   readonly countsSome: boolean;
-  /** Whether two names are of one model at an upstream, however they are written. */
+  /** Whether two names mean the same model at an upstream, apart from their spelling. */
   isSameModel(upstream: Upstream, one: string, other: string): boolean;
-  /** Whether some group may send comments to the call's stream while it waits. */
+  /** Whether some group may send comments to the stream of the call while it is queued. */
   mayKeepAlive(call: UnreadPlacementCall): boolean;
-  /** Whether any group of the configuration does. */
+  /** Whether any group of the configuration may send comments. */
   readonly keepsSomeAlive: boolean;
-  /** Whether any group that is split is in a jurisdiction of its own, so that names of partitions are hashed there. */
+  /** Whether any split group has its own jurisdiction, where names of partitions are hashed. */
   readonly splitsInJurisdiction: boolean;
-  /** Whether any group sends calls elsewhere that find no room. */
+  /** Whether any group spills calls to another upstream. */
   readonly spillsSome: boolean;
-  /** Whether any group names members. */
+  /** Whether any group has members. */
   readonly hasMembers: boolean;
-  /** Names that a model has at an upstream, in lower case: as callers write it, and what its aliases make of that. */
+  /** Returns the names of a model at an upstream in lower case: the name in the request, and its canonical name. */
   namesOf(upstream: Upstream, model: string | null): readonly string[];
   /**
-   * The upstream that a call of a model goes to which a group with members takes, where nothing else names one: that of
-   * the member which comes first, among those that serve the call. Null: no such group takes it.
+   * Returns the upstream for a call of a model that a group with members takes: that of the first member that serves
+   * the call. null if no such group takes it.
    */
   upstreamOfMember(call: CallToMember): Upstream | null;
   /**
-   * Name of the secret that a member has of its own at the upstream of a call, the first one that is switched on of a group
-   * that takes such calls and may be used. A call that names no model is one of any. Null: none has one.
+   * Returns the name of the secret of the first enabled member at the upstream of a call, among groups that match and
+   * may be used. A call without a model matches any. null if no such member has a secret.
    */
   secretOfMember(
     call: Pick<RoutedCall, 'upstream' | 'model' | 'keyIds'>,
     mayUse: (group: string) => boolean,
   ): string | null;
-  /** Configured groups that stand for the upstream, or for something of it. */
+  /** Returns the configured groups for the upstream, or for some of its models. */
   groupsOf(upstream: Upstream): readonly string[];
   /**
-   * The pools of a call, narrow first: every configured group that matches, and the automatic one unless
-   * a configured group is for its model, upstream or base URL. Deterministic: the order of groups in the
-   * document never matters. Partitions are named by their values: `hashedPlacements` gives those in a jurisdiction
-   * their pools' names.
+   * Returns the pools of a call, the narrowest first: every configured group that matches, and the automatic group
+   * unless a configured group for the model, upstream or base URL replaces it. The order of groups in the document has
+   * no effect. Partitions have their plain values here: `hashedPlacements` replaces them in a jurisdiction.
    */
   place(call: RoutedCall): readonly Placement[];
   /**
-   * The pools of a caller that names its group: that one, and those of the limits of its key and team. Null: no such group, or
-   * it is not for that caller's keys.
+   * Returns the pools of a call that names its group: that group, and those of the limits of its key and team. null if
+   * there is no such group, or if it does not match the client's keys.
    */
   placeIn(group: string, call: RoutedCall): readonly Placement[] | null;
 }
 
-/** A call by a model alone, whose upstream is looked for. */
+/** A call of a model whose upstream is not known yet. */
 interface CallToMember {
   readonly model: string;
   readonly keyIds: readonly string[];
@@ -160,19 +161,19 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
   const routesIn = new Map(
     withMembers.map((group) => [group, hasRouteIn(group.config, upstreams)] as const),
   );
-  // Nothing is translated, so a call that none of its members has a route for is none of a group's.
+  // Bodies are not translated, so a group takes only calls for which one of its members has a route.
   const hasRoute = (group: CompiledGroup, at: Upstream, path: string | null): boolean =>
     routesIn.get(group)?.(at, path) ?? true;
   const byPath = groups.filter(({ config: group }) => namesPaths(group));
-  // Where nobody names any, no path is read for that.
+  // Without a group that has paths, no path needs to be read.
   const atOf = ({ method, path }: UnreadPlacementCall): CalledAt | null =>
     byPath.length === 0 || path === null ? null : calledAt(method, path);
-  const asked = (call: UnreadPlacementCall) => {
+  const unread = (call: UnreadPlacementCall) => {
     const { operation, keyIds } = call;
     return { operation, keyIds, at: atOf(call) };
   };
   const compiled = new WeakMap<Upstream, UpstreamRoutes>();
-  // At its first call: most isolates see few of two hundred upstreams before the next version.
+  // Compiled at the first call, because most isolates see few of two hundred upstreams before the next version.
   const of = (upstream: Upstream): UpstreamRoutes => {
     const known = compiled.get(upstream);
     if (known !== undefined) return known;
@@ -181,7 +182,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     compiled.set(upstream, made);
     return made;
   };
-  // One call has one key, so of these many only that one's is looked at.
+  // A call has one key, so only the groups of that key are looked up.
   const ofLimits = compileGroups(limitGroups(config));
   const ofKeys = Map.groupBy(
     ofLimits.flatMap((group) => group.config.match.keys.map((id) => ({ id, group }))),
@@ -194,7 +195,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
   const namesOf = (upstream: Upstream, model: string | null): ModelNames =>
     modelNames(upstream, model, of(upstream).canonical(model));
   const beforeModel = (call: UnreadPlacementCall) =>
-    of(call.upstream).index.beforeModel(asked(call), ownOf(call));
+    of(call.upstream).index.beforeModel(unread(call), ownOf(call));
   return {
     namedPath(call) {
       const at = atOf(call);
@@ -262,7 +263,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
       const bound = of(call.upstream).groups.filter(
         (group) =>
           group.modelUse !== 'none' &&
-          takes(group, asked(call)) &&
+          takes(group, unread(call)) &&
           group.matchesModel?.(names) !== false,
       );
       return (
@@ -297,7 +298,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
       const model = routes.canonical(call.model);
       const names = modelNames(call.upstream, call.model, model);
       const ofAll = routes.index
-        .matching(asked(call), names)
+        .matching(unread(call), names)
         .filter((group) => hasRoute(group, call.upstream, call.path));
       const matched = [...ownOf(call), ...ofAll];
       const ranked = matched.map((group) => ({
@@ -312,7 +313,7 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
   };
 }
 
-/** Lists the upstreams of a group's members that are switched on, the lowest tier first. */
+/** Returns the upstreams of a group's enabled members, the lowest tier first. */
 function membersAt(
   { config }: CompiledGroup,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -322,18 +323,18 @@ function membersAt(
   );
 }
 
-/** Maximum wait without a byte: Node's fetch gives up after 300 silent seconds. */
+/** Maximum wait without a byte. Node's fetch aborts after 300 silent seconds. */
 const SILENT_WAIT_MAX_MS = 240_000;
 const SILENCE_ENDS_MS = 200_000;
 
-/** Tells from when on a group sends comments to streams that wait; null: never. */
+/** Returns the wait after which a group sends comments to queued streams. null means never. */
 export function keepaliveAfterMs(config: GroupConfig): number | null {
   const { after_ms: configured } = config.queue.keepalive;
   if (configured !== null) return configured;
   return keepaliveForWaitMs(longestTimeoutMs(config));
 }
 
-/** Tells from when on comments are sent to a stream that may wait so long; null: never. */
+/** Returns the wait after which a stream with this time-out gets comments. null means never. */
 export function keepaliveForWaitMs(timeoutMs: number): number | null {
   return timeoutMs > SILENT_WAIT_MAX_MS ? SILENCE_ENDS_MS : null;
 }
@@ -361,19 +362,19 @@ function configuredPlacement(
   };
 }
 
-/** Finds the lane that a group puts a model into, if it has a rule for it. */
+/** Returns the lane from the group's rule for a model. null without a rule. */
 function ruledLane({ laneRules }: CompiledGroup, names: ModelNames): Lane | null {
   return laneRules.find((rule) => rule.matches(names))?.lane ?? null;
 }
 
 /** The part of the routes that depends on the upstream alone. */
 interface UpstreamRoutes {
-  /** Groups that calls to it may match, the narrowest first. */
+  /** Groups that calls to the upstream may match, the narrowest first. */
   readonly groups: readonly CompiledGroup[];
   readonly index: GroupIndex;
-  /** Finds the model that a name stands for. */
+  /** Returns the canonical name of a model. */
   readonly canonical: (model: string | null) => string | null;
-  /** All that its automatic groups say of calls that no other group takes away from them. */
+  /** Joint properties of its automatic groups, for calls that no other group takes from them. */
   readonly ofAuto: Pick<BeforeModel, 'modelUse' | 'keepsAlive'>;
 }
 
@@ -390,41 +391,40 @@ function compileUpstream(
   };
 }
 
-/** Tells what the automatic groups of an upstream say before it is known which of them a call is in. */
+/** Returns the joint properties of an upstream's automatic groups, before it is known which of them a call is in. */
 function factsOfAuto(
   upstream: Upstream,
   { configured, saturated }: AutoGroupSettings,
 ): UpstreamRoutes['ofAuto'] {
   const own = `${AUTO_PREFIX}${upstream.id}`;
   const isOwn = (name: string): boolean => name === own || name.startsWith(`${own}/`);
-  const said = [...configured.values()].filter(({ config }) => isOwn(config.name)).map(factsOf);
+  const facts = [...configured.values()].filter(({ config }) => isOwn(config.name)).map(factsOf);
   const isSplit = limitsOfModels(providerOf(upstream)).length > 0;
-  const goesOn = [...saturated].some(([name, does]) => isOwn(name) && spills(does));
-  const least: ModelUse = goesOn ? 'counts' : isSplit ? 'place' : 'none';
+  const maySpill = [...saturated].some(([name, does]) => isOwn(name) && spills(does));
+  const least: ModelUse = maySpill ? 'counts' : isSplit ? 'place' : 'none';
   return {
-    modelUse: said.map(({ modelUse }) => modelUse).reduce(greaterUse, least),
-    keepsAlive: said.some(({ keepsAlive }) => keepsAlive),
+    modelUse: facts.map(({ modelUse }) => modelUse).reduce(greaterUse, least),
+    keepsAlive: facts.some(({ keepsAlive }) => keepsAlive),
   };
 }
 
-/** Tells what a group says of its calls before their model is known. */
 function factsOf({ config, modelUse, isTargeted, matchesModel }: CompiledGroup): BeforeModel {
   return {
     modelUse,
-    // One that is for the upstream whatever the model takes the automatic group's place for certain.
+    // A group for the upstream and any model always replaces the automatic group.
     isReplaced: isTargeted && matchesModel === null,
     keepsAlive: keepaliveAfterMs(config) !== null,
   };
 }
 
-/** All that somebody says of automatic groups, by their names. */
+/** Configured settings of automatic groups, by name. */
 interface AutoGroupSettings {
   readonly configured: ReadonlyMap<string, CompiledGroup>;
-  /** Ways of calls that find no room in the others. */
+  /** Reactions of groups without an entry when they are saturated. */
   readonly saturated: ReadonlyMap<string, OnSaturated>;
 }
 
-/** A configuration of an older release has no list of them. */
+/** A configuration of an older release has no automatic groups. */
 function autoGroupSettings({
   groups = [],
   auto_groups: all = [],
@@ -449,14 +449,14 @@ export function isOfOneKey({ group, partition, config }: Placement): boolean {
   return config?.partition_by.includes('api_key') === true;
 }
 
-/** Tells what becomes of a call that finds no room in a group. */
+/** Returns the reaction to a call without a free slot. */
 export function onSaturatedAt({ config, onSaturated }: Placement): OnSaturated {
   return config?.on_saturated ?? onSaturated ?? 'queue';
 }
 
 /**
- * The limit of a key whose account is to be found out: a call beside the account's own pool is one above its limit, and no
- * more than one.
+ * The limit of an unverified key, whose account is not known yet. A call next to the pool of its account exceeds the
+ * limit of the account by one, and by no more than one.
  */
 const UNPROVED: AssumedLimit = { slotsMax: 1, source: 'unknown', isUnproved: true };
 

@@ -7,22 +7,22 @@ import { AUTO_PREFIX, poolName } from '../contract/pool-name.ts';
 import { hasMembers } from './members.ts';
 import { isHashed, isOwnPartition, splitPartition } from './partition.ts';
 
-/** Where a group's objects live: a `GroupConfig` is one. Automatic groups say nothing of it (null). */
+/** Location of the objects of a group, as in `GroupConfig`. Automatic groups have none (null). */
 export type PoolLocation = Pick<GroupConfig, 'location' | 'jurisdiction'>;
 
 /**
- * A listed pool with the jurisdiction that it was created in. The same name in another jurisdiction
- * is another object, so a pool whose group was deleted is found again only with it. Absent or null: that of the
- * deployment, if it has one.
+ * A listed pool with the jurisdiction in which it was created. The same name in another jurisdiction is another object,
+ * so a pool of a deleted group can be found only with its jurisdiction. Absent or null means that of the deployment, if
+ * any.
  */
 export interface PlacedPool extends ListedPool {
   readonly jurisdiction?: GroupConfig['jurisdiction'];
 }
 
 /**
- * Finds the object of a group (partition null) or of one partition of it. `place` is the group's
- * configuration, or null for an automatic group. Makes a new stub each time, as a stub does not
- * work again after its object was reset.
+ * Returns a stub of the object of a group (partition null) or of one of its partitions. `place` is the configuration of
+ * the group, or null for an automatic group. Each call creates a new stub, because a stub stops working after a reset
+ * of its object.
  */
 export function poolOf(
   env: Pick<Env, 'GROUPS'> & LocationVariables,
@@ -39,9 +39,9 @@ export function poolOf(
 }
 
 /**
- * Tells whether a configuration may send calls to a pool. Those of a group that was deleted, moved to
- * another jurisdiction or is split anew, and in a jurisdiction those that a release of before named by the values of
- * callers, only wait for their leases to end.
+ * Whether a configuration may send calls to a pool. A pool only waits for its leases to end if its group was deleted,
+ * was moved to another jurisdiction or is split differently, or if an older release named its partition by values of
+ * clients in a jurisdiction.
  */
 export function takesCalls(
   pool: PlacedPool,
@@ -52,7 +52,7 @@ export function takesCalls(
   const group = config.groups.find((candidate) => candidate.name === pool.group);
   return (
     group !== undefined &&
-    // Without members nobody's own key is told apart from others.
+    // Without members, calls with their own keys have no separate partitions.
     (hasMembers(group) || !isOwnPartition(pool.partition)) &&
     (group.partition_by.length === 0) === (splitPartition(pool.partition) === null) &&
     group.jurisdiction === (pool.jurisdiction ?? null) &&
@@ -60,13 +60,13 @@ export function takesCalls(
   );
 }
 
-/** Finds the object that takes the calls of an unpartitioned group. Null: each partition has its own. */
+/** Returns the pool of a group without partitions. null if each partition has its own. */
 export function ownPool(group: GroupConfig): PlacedPool | null {
   if (group.partition_by.length > 0) return null;
   return { group: group.name, partition: null, jurisdiction: group.jurisdiction };
 }
 
-/** Tells two pools apart, that of the same name in another jurisdiction too. */
+/** Returns a key for a pool that also distinguishes pools of the same name in different jurisdictions. */
 export function poolKey(pool: PlacedPool): string {
   return JSON.stringify([pool.group, pool.partition, pool.jurisdiction ?? null]);
 }

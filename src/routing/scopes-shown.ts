@@ -39,7 +39,7 @@ export function scopeWords({ model, service_tier, credential }: ScopeFields): st
   return words.join(', ');
 }
 
-/** Calls that name no model have an empty one. */
+/** A scope of calls without a model has an empty name. */
 function wordOf(name: string, value: string): string {
   return value === '' ? `no ${name}` : `${name} ${value}`;
 }

@@ -1,11 +1,11 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 
-/** Paths that name the model: Gemini's and Bedrock's, Azure's deployments and what is like them. */
+/** Model names in paths, as of Gemini, Bedrock and deployments of Azure. */
 const MODEL_IN_PATH = /(?<=\/(?:models|model|deployments|engines|serving-endpoints)\/)[^/:]+/;
 
 /**
- * Finds where a path of one upstream lies at another that speaks the same dialect, under another model name if
- * one is given. Null: the other one has no such routes.
+ * Returns the path at another upstream with the same dialect that corresponds to a path of one upstream, with another
+ * model name if one is given. null if the other upstream has no such routes.
  */
 export function siblingPath(
   from: Upstream,
@@ -18,7 +18,7 @@ export function siblingPath(
   return moved.replace(MODEL_IN_PATH, () => encodeURIComponent(model));
 }
 
-/** Tells whether calls to one upstream, by a path there or any (null), have a route at the other. */
+/** Whether calls to one upstream, by some path or any (null), have a route at the other. */
 export function hasSibling(from: Upstream, to: Upstream, path: string | null): boolean {
   if (path !== null) return movedPath(from, to, path) !== null;
   const bothOpenai = from.openaiAt !== null && to.openaiAt !== null;
@@ -31,12 +31,12 @@ function movedPath(from: Upstream, to: Upstream, path: string): string | null {
     [from.openaiAt, to.openaiAt],
     [from.anthropicAt, to.anthropicAt],
   ] as const;
-  // Of two that fit, the longer one says more.
-  const fitting = shapes
+  // If both prefixes match, the longer one is more specific.
+  const matching = shapes
     .filter(([at]) => at !== null && path.startsWith(`${at}/`))
     .toSorted(([a], [b]) => (b?.length ?? 0) - (a?.length ?? 0));
   const isOwnDialect = from.dialect === to.dialect;
-  const [mapping] = fitting;
+  const [mapping] = matching;
   if (mapping === undefined) return isOwnDialect ? path : null;
   const [at, there] = mapping;
   if (there !== null) return there + path.slice(at?.length ?? 0);

@@ -6,9 +6,9 @@ import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
 import { providerAt } from '../providers/index.ts';
 
 /**
- * Resolves the enabled upstreams by id: the built-in ones, overlaid and joined by the configured
- * ones. Fields that an entry gives win; `enabled: false` removes. A custom entry without a
- * `base_url` is left out; `checkConfig` refuses it before.
+ * Returns the enabled upstreams by id: the built-in ones with the configured ones on top. Fields of an entry replace
+ * those of the built-in upstream, and `enabled: false` removes it. A custom entry without a `base_url` is skipped,
+ * because `checkConfig` rejects it.
  */
 export function resolveUpstreams(
   config: Config,
@@ -77,7 +77,7 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
   };
 }
 
-/** Calls that a setting means; null: what is known of the provider holds. */
+/** Calls that a setting means. null means the known behaviour of the provider. */
 const SOCKETS: Readonly<Record<UpstreamConfig['websocket'], Sockets | null>> = {
   auto: null,
   session: 'any',
@@ -89,7 +89,7 @@ function secretOf(auth: UpstreamConfig['auth']): string | null {
   return typeof auth === 'object' ? auth.secret : null;
 }
 
-/** Fills in the defaults of an upstream that is not built in, by its dialect and its address. */
+/** Returns the defaults of an upstream that is not built in, by dialect and address. */
 function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'id'> {
   const defaults = DIALECT_DEFAULTS[dialect];
   const url = new URL(baseUrl);
@@ -106,7 +106,7 @@ function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'i
     secret: null,
     isKeyless: false,
     allow: [],
-    // An Azure resource is its own account, and its callers may hold Entra tokens.
+    // An Azure resource is its own account, and its clients may use Entra tokens.
     keyNamesAccount: dialect !== 'azure' && keyNamesAccount,
     ...NOT_CONFIGURED,
     sockets: speaksTurns ? 'turns' : 'sessions',
@@ -116,9 +116,9 @@ function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'i
 }
 
 /**
- * Finds where routes begin below a `base_url` with that path. OpenAI-shaped upstreams are written the way
- * that SDKs take them: a path, whatever it is, already ends where the routes begin. The others lack
- * what the path does not end with: `/openai` of Azure's `/openai/v1` leaves `/v1`.
+ * Returns where routes begin below a `base_url` with that path. A base URL with the OpenAI shape already ends where the
+ * routes begin, as SDKs expect it. For other shapes, the missing rest is returned: `/openai` of Azure's `/openai/v1`
+ * leaves `/v1`.
  */
 function routesBelow(path: string, usual: string | null, dialect: Dialect): string | null {
   if (usual === null || path === '') return usual;
@@ -129,13 +129,15 @@ function routesBelow(path: string, usual: string | null, dialect: Dialect): stri
   return usual;
 }
 
-/** Writes a base URL as it is compared and joined: normal host, no needless slashes. */
+/** Normalizes a base URL for comparing and joining: normal host, no needless slashes. */
 function normalBaseUrl(baseUrl: string): string {
   const url = new URL(baseUrl);
   return url.origin + basePathOf(url);
 }
 
-/** The path of a base URL, without repeated and trailing slashes, except those of an address inside it (`https://`). */
+/**
+ * Returns the path of a base URL without repeated and trailing slashes, except those of a nested address (`https://`).
+ */
 function basePathOf({ pathname }: URL): string {
   return pathname.replace(/(?<!:)\/+(?=\/|$)/g, '');
 }

@@ -87,7 +87,7 @@ it('that are wrong say so at their own fields, before and after the server has l
   await secret.fill('UPSTREAM_TEAM_B');
   await page.getByRole('button', { name: 'Review change' }).click();
   await expect.poll(() => secret.getAttribute('aria-invalid')).toBe('true');
-  expect(await member(2).textContent()).toContain('is where members[0] is already');
+  expect(await member(2).textContent()).toContain('is the same as members[0]');
 });
 
 it('none of this made the page complain', () => {

@@ -28,7 +28,7 @@ describe('the rank of a group', () => {
     const { status, json } = await admin(method, path, body);
     expect(status).toBe(422);
     expect(json.errors).toMatchObject([{ path: at }]);
-    expect(json.errors[0].message).toMatch(/Make a new group/);
+    expect(json.errors[0].message).toMatch(/Create a group/);
     expect((await admin('GET', '/groups')).json.version).toBe(before);
   });
 

@@ -198,7 +198,7 @@ describe('status', () => {
     const { status, json } = await ask('GET', '/status');
     expect(status).toBe(200);
     const [half, whole] = json.groups;
-    expect(half.error).toContain('1 of 2 pools cannot be reached');
+    expect(half.error).toContain('1 of 2 pools did not respond');
     expect(half.partitions[0]).toMatchObject({ partition: 'broken', error: expect.any(String) });
     expect(half.partitions[1]).toMatchObject({ partition: 'fine', in_use: 0 });
     expect(whole).not.toHaveProperty('error');

@@ -3,7 +3,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { autoGroupNamed, autoGroupsNamedBy } from '../../routing/auto-groups.ts';
 import { quoteName, type FieldError } from '../field-error.ts';
 
-/** Finds names of automatic groups that there are none of. */
+/** Finds names of automatic groups that do not exist. */
 export function autoGroupErrors(
   { auto_groups: all }: Pick<Config, 'auto_groups'>,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -14,11 +14,11 @@ export function autoGroupErrors(
   });
 }
 
-/** Tells why there is no automatic group of that name; null: there is. */
+/** Returns why there is no automatic group of that name. null if there is one. */
 export function noAutoGroup(name: string, upstreams: ReadonlyMap<string, Upstream>): string | null {
   if (autoGroupNamed(name, upstreams) !== null) return null;
   const others = autoGroupsNamedBy(name, upstreams).map((group) => group.name);
   return others.length === 0
     ? `${quoteName(name)} names no enabled upstream`
-    : `${quoteName(name)} is no automatic group; that upstream has ${others.join(', ')}`;
+    : `${quoteName(name)} is not an automatic group; that upstream has ${others.join(', ')}`;
 }

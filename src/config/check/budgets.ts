@@ -4,7 +4,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
 import { hasBudget, hasPrices, isFree } from '../../routing/metered.ts';
 
-/** Warns of a budget over upstreams without any price: it refuses calls of unknown price, so there all. */
+/** Warns of a budget over upstreams without prices. It rejects calls of unknown price, so all calls there. */
 export function budgetWarnings(
   group: GroupConfig,
   config: Config,
@@ -14,7 +14,7 @@ export function budgetWarnings(
   const { limits } = group;
   if (!lacksPrice(limits)) return [];
   const isNamed = namesUpstreams(group);
-  // Which upstreams some models are at is not known here.
+  // The upstreams of a model are unknown here.
   if (!isNamed && group.match.models.length > 0) return [];
   const configured = new Set(config.upstreams.map(({ id }) => id));
   const ids = upstreamsOf(group, upstreams)
@@ -23,12 +23,12 @@ export function budgetWarnings(
     .filter((id) => isNamed || configured.has(id));
   if (ids.length === 0) return [];
   return [
-    `Group "${group.name}": no prices of ${ids.join(', ')} are known, so its budget refuses all calls there; ` +
-      'set prices at the upstream, or limits.budget_usd.fallback_price at the group.',
+    `Group "${group.name}": no prices are known for ${ids.join(', ')}, so the budget rejects all calls there. ` +
+      'Set `prices` at the upstream, or `limits.budget_usd.fallback_price` at the group.',
   ];
 }
 
-/** Warns the same of members: their calls go to their upstreams, wherever they were sent. */
+/** Warns of the same at members, whose calls run at their own upstreams. */
 function memberBudgetWarnings(
   { name, limits, members }: GroupConfig,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -43,19 +43,19 @@ function memberBudgetWarnings(
   if (lacksPrice(limits)) {
     const ids = [...new Set(unpriced.map(({ id }) => id))];
     return [
-      `Group "${name}": no prices of ${ids.join(', ')} are known, so its budget refuses all calls there; ` +
-        'set prices at the upstream, or limits.budget_usd.fallback_price at the group.',
+      `Group "${name}": no prices are known for ${ids.join(', ')}, so the budget rejects all calls there. ` +
+        'Set `prices` at the upstream, or `limits.budget_usd.fallback_price` at the group.',
     ];
   }
   return unpriced.flatMap(({ member, id }) =>
     lacksPrice(member.limits)
-      ? `Group "${name}": no prices of ${id} are known, so the budget of its member "${memberIdOf(member)}" takes no ` +
-        'calls; set prices at the upstream, or limits.budget_usd.fallback_price at the member.'
+      ? `Group "${name}": no prices are known for ${id}, so the budget of its member "${memberIdOf(member)}" rejects all ` +
+        'calls. Set `prices` at the upstream, or `limits.budget_usd.fallback_price` at the member.'
       : [],
   );
 }
 
-/** Tells whether a call of unknown price is refused for the sake of a budget. */
+/** Whether a budget rejects calls of unknown price. */
 function lacksPrice(limits: Pick<GroupConfig['limits'], 'budget_usd'>): boolean {
   return hasBudget(limits) && limits.budget_usd.fallback_price === null;
 }

@@ -1,32 +1,35 @@
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { isAutomatic, withImpliedWay } from '../../routing/configured-auto-groups.ts';
+import { isAutomatic, withImpliedMatch } from '../../routing/configured-auto-groups.ts';
 import type { FieldError } from '../field-error.ts';
 import { noAutoGroup } from './auto-groups.ts';
 
-/** Finds what an entry of an automatic group says of its calls and pools beside its name. */
-export function sayingMore({ groups }: Pick<Config, 'groups'>): FieldError[] {
+/** Finds fields in the entry of an automatic group that contradict its name. */
+export function contradictedNames({ groups }: Pick<Config, 'groups'>): FieldError[] {
   return groups.flatMap((group, index) => {
     if (!isAutomatic(group)) return [];
-    const { match, partition_by: by } = withImpliedWay(group);
-    const isOther = (said: object, implied: object): boolean =>
-      Object.values(said).flat().length > 0 && JSON.stringify(said) !== JSON.stringify(implied);
+    const { match, partition_by: by } = withImpliedMatch(group);
+    const isOther = (written: object, implied: object): boolean =>
+      Object.values(written).flat().length > 0 &&
+      JSON.stringify(written) !== JSON.stringify(implied);
     return [
       // The name does not imply how references are treated.
       ...(isOther({ ...group.match, references: [] }, { ...match, references: [] })
-        ? [errorAt(index, 'match', 'which calls it takes')]
+        ? [errorAt(index, 'match', 'already decides which calls it takes')]
         : []),
       ...(isOther(group.partition_by, by)
-        ? [errorAt(index, 'partition_by', 'how it is split: each provider key has its own pool')]
+        ? [errorAt(index, 'partition_by', 'already splits it: each provider key has its own pool')]
         : []),
       ...(['members', 'affinity', 'jurisdiction', 'location'] as const).flatMap((field) =>
-        isStated(group[field]) ? [errorAt(index, field, 'where its calls run')] : [],
+        isStated(group[field])
+          ? [errorAt(index, field, 'already decides where its calls run')]
+          : [],
       ),
     ];
   });
 }
 
-/** Finds entries of automatic groups that there are none of, and of those that have another one. */
+/** Finds entries of automatic groups that do not exist, or that have a second entry in `auto_groups`. */
 export function configuredAutoErrors(
   { groups, auto_groups: switched }: Pick<Config, 'groups' | 'auto_groups'>,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -37,7 +40,7 @@ export function configuredAutoErrors(
     if (why !== null) return [{ path: `groups[${index}].name`, message: why }];
     const other = switched.findIndex(({ name }) => name === group.name);
     if (other === -1) return [];
-    const message = `stands in groups[${index}] as well; say there what it shall do`;
+    const message = `has an entry in groups[${index}] too; move these settings there`;
     return [{ path: `auto_groups[${other}].name`, message }];
   });
 }
@@ -47,6 +50,6 @@ function isStated(value: GroupConfig['members'] | string | object | null): boole
 }
 
 function errorAt(index: number, field: string, what: string): FieldError {
-  const message = `the name of an automatic group says ${what}; leave it out, or make a group under a name of your own`;
+  const message = `the name of an automatic group ${what}; remove this field, or create a group with another name`;
   return { path: `groups[${index}].${field}`, message };
 }

@@ -1,6 +1,6 @@
 import type { FieldError } from '../field-error.ts';
 
-/** Finds entries of a list that have the same value in a field by which they are told apart. */
+/** Finds entries of a list with the same value in a field that identifies them. */
 export function duplicates<Field extends string>(
   list: string,
   field: Field,

@@ -8,7 +8,7 @@ import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
 import type { FieldError } from '../field-error.ts';
 import { unknownUpstream } from './unknown-upstream.ts';
 
-/** Finds upstreams that a group names in vain, and headers of keys by which it would tell callers apart. */
+/** Finds unknown upstreams in a group, and headers of keys by which it would be split. */
 export function groupErrors(
   group: GroupConfig,
   path: string,
@@ -16,7 +16,7 @@ export function groupErrors(
 ): FieldError[] {
   const ids = [...upstreams.keys()];
   const unknown = group.match.upstreams.flatMap((pattern, index) => {
-    // The name of an automatic group says which one it is of, and is told of by itself.
+    // The name of an automatic group contains its upstream, which has a check of its own.
     if (isAutomatic(group) || ids.some(compileGlobs([pattern]))) return [];
     const message = unknownUpstream(pattern, ids);
     return [{ path: `${path}.match.upstreams[${index}]`, message }];
@@ -24,22 +24,22 @@ export function groupErrors(
   const credentials = [
     ...group.partition_by.flatMap((by, index) => {
       if (!isCredential(by)) return [];
-      const message = `"${by}" would write keys into the names of partitions; use api_key or caller`;
+      const message = `"${by}" would write keys into the names of partitions; use "api_key" or "caller"`;
       return [{ path: `${path}.partition_by[${index}]`, message }];
     }),
     ...group.fairness.by.flatMap((by, index) => {
       if (!isCredential(by)) return [];
-      const message = `"${by}" would show keys as the names of tenants; use caller`;
+      const message = `"${by}" would show keys as the names of tenants; use "caller"`;
       return [{ path: `${path}.fairness.by[${index}]`, message }];
     }),
   ];
   return [...unknown, ...credentials, ...methodErrors(group, path)];
 }
 
-/** Finds methods of no paths, which would say nothing. */
+/** Finds methods without paths, which have no effect. */
 function methodErrors({ match }: GroupConfig, path: string): FieldError[] {
   if (match.methods.length === 0 || match.paths.length > 0) return [];
-  const message = 'says by which methods match.paths are called; name paths, or leave it out';
+  const message = 'has no effect without `match.paths`; add paths, or remove this field';
   return [{ path: `${path}.match.methods`, message }];
 }
 
@@ -47,32 +47,40 @@ function isCredential(by: string): boolean {
   return by.startsWith('header:') && CREDENTIAL_HEADERS.has(by.slice('header:'.length));
 }
 
-/** How long a connection may be silent before clients cut it (Node's fetch), and soon after them the edge (400 s). */
+/** Silence after which clients (Node's fetch) close a connection. Cloudflare's edge follows at 400 s. */
 const SILENCE_MAX_MS = 300_000;
 
-/** Warns of waits that are longer than a connection without a byte lasts. */
+/** Warns of waits that are longer than a silent connection lasts. */
 export function silenceWarnings(group: GroupConfig): string[] {
   const { name, queue } = group;
   const { after_ms: afterMs } = queue.keepalive;
   const isKeptAlive = afterMs !== null && afterMs <= SILENCE_MAX_MS;
   if (longestTimeoutMs(group) <= SILENCE_MAX_MS || isKeptAlive) return [];
   const keepalive =
-    afterMs === null ? 'not set, so that only streams get comments, after 200 s' : 'above that too';
+    afterMs === null
+      ? 'not set, so only streams get comments, after 200 s'
+      : 'above that limit too';
+  const field =
+    queue.timeout_ms > SILENCE_MAX_MS
+      ? '`queue.timeout_ms`'
+      : 'a time-out in `queue.lane_timeouts_ms`';
   return [
-    `Group "${name}": ${queue.timeout_ms > SILENCE_MAX_MS ? 'queue.timeout_ms' : 'a time-out of queue.lane_timeouts_ms'} is above 300 s, and queue.keepalive.after_ms is ${keepalive}. Connections that ` +
-      "are silent for so long are cut, by clients (Node's fetch after 300 s) or by Cloudflare's edge (400 s). Set " +
-      'queue.keepalive.after_ms to 60000, and a shorter queue.timeout_ms where calls do not stream.',
+    `Group "${name}": ${field} is above 300 s, and \`queue.keepalive.after_ms\` is ${keepalive}. Connections that are ` +
+      "silent for so long are closed by clients (Node's fetch after 300 s) or by Cloudflare's edge (400 s). Set " +
+      '`queue.keepalive.after_ms` to 60000, and a shorter `queue.timeout_ms` if calls do not stream.',
   ];
 }
 
-/** Warns of base URLs that no upstream has. */
+/** Warns of base URLs that match no upstream. */
 export function groupWarnings(group: GroupConfig, upstreams: readonly Upstream[]): string[] {
   const { name, match } = group;
   const warnings: string[] = [];
   for (const pattern of match.base_urls) {
     const matches = compileGlobs(baseUrlGlobs([pattern]));
     if (upstreams.some((upstream) => baseUrlsOf(upstream).some(matches))) continue;
-    warnings.push(`Group "${name}": "${pattern}" is the base URL of no enabled upstream.`);
+    warnings.push(
+      `Group "${name}": "${pattern}" is the base URL of no enabled upstream, so no call matches it. Correct \`match.base_urls\`.`,
+    );
   }
   return warnings;
 }

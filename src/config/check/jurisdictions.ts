@@ -1,6 +1,6 @@
 import type { Config } from '../../contract/config/config.ts';
 
-/** Warns of groups that are kept where the directory and the live feed are not. Self-hosted there is one place. */
+/** Warns of groups in another jurisdiction than the directory and the live feed. A self-hosted Headgate has one location. */
 export function jurisdictionWarnings(
   { groups }: Pick<Config, 'groups'>,
   options: { readonly privateUpstreams: boolean; readonly jurisdiction: string | null },
@@ -9,9 +9,9 @@ export function jurisdictionWarnings(
   return groups.flatMap(({ name, jurisdiction }) => {
     if (jurisdiction === null || jurisdiction === options.jurisdiction) return [];
     return [
-      `Group "${name}": its pools are kept in ${jurisdiction}, the directory and the live feed are not. They hold its ` +
-        'configuration, and hear of its callers, agents and models. The variable JURISDICTION keeps them there, in a ' +
-        'new deployment: see "A jurisdiction and a place" in docs/operations.md.',
+      `Group "${name}": its pools are stored in ${jurisdiction}, but the directory and the live feed are not. They store its ` +
+        'configuration and receive the names of its callers, agents and models. To store them there too, set the variable ' +
+        '`JURISDICTION` in a new deployment. See docs/production.md, "Jurisdiction and location".',
     ];
   });
 }

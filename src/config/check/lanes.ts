@@ -4,7 +4,7 @@ import { isRecord } from '../gone-fields.ts';
 /** Maximum names in a warning. */
 const NAMED_MAX = 5;
 
-/** Warns about groups that put calls into lane `high`, which no gateway key allows. */
+/** Warns of groups that put calls into lane `high`, which no gateway key allows. */
 export function laneWarnings({ keys, groups }: Config): string[] {
   if (keys.length === 0 || keys.some(({ lane_max }) => lane_max === 'high')) return [];
   const named = groups.filter(
@@ -13,12 +13,12 @@ export function laneWarnings({ keys, groups }: Config): string[] {
   );
   return named.map(
     ({ name }) =>
-      `Group "${name}" puts calls into lane high, but no key allows that lane. ` +
-      'Set lane_max: high on the keys whose calls may use it.',
+      `Group "${name}" puts calls into lane \`high\`, but no key allows that lane. ` +
+      'Set `lane_max: high` on the keys whose calls may use it.',
   );
 }
 
-/** Warns about a document that relied on `high` as the default of `lane_max`. */
+/** Warns of a document that relied on `high` as the default of `lane_max`. */
 export function laneNotes(
   document: unknown,
   { keys, groups }: Pick<Config, 'keys' | 'groups'>,
@@ -31,8 +31,8 @@ export function laneNotes(
       `${listed(
         'Key',
         silent.map(({ id }) => id),
-      )} without lane_max: calls now get lane normal at most. The former default was high. ` +
-        'Set lane_max: high for callers that may send headgate-lane: high, or lane_max: normal to end this warning.',
+      )} without \`lane_max\`: calls now get at most lane \`normal\`. The former default was \`high\`. ` +
+        'Set `lane_max: high` for callers that may send `headgate-lane: high`, or `lane_max: normal` to end this warning.',
     );
   }
   const lanes = groups.filter(({ queue, fairness }, index) => {
@@ -46,8 +46,8 @@ export function laneNotes(
       `${listed(
         'Group',
         lanes.map(({ name }) => name),
-      )} without queue.lane_max: a caller without a gateway key now gets lane normal at most. ` +
-        'The former default was high. Set queue.lane_max: high if all callers are trusted.',
+      )} without \`queue.lane_max\`: a caller without a gateway key now gets at most lane \`normal\`. ` +
+        'The former default was `high`. Set `queue.lane_max: high` if all callers are trusted.',
     );
   }
   return notes;

@@ -3,14 +3,14 @@ import { compileGlobs } from '../../routing/glob.ts';
 import { allowsLeases, LEASE_USAGE, mayReportUsage } from '../../routing/key-access.ts';
 import { LEASE } from '../../upstream/operation/operations-table.ts';
 
-/** Warns about leases that every caller may take, and about groups that match leases which no key may take. */
+/** Warns of leases that every client may take, and of groups that match leases although no key may take any. */
 export function leaseWarnings(config: Config): string[] {
   const { leases, keys, groups } = config;
   if (leases === 'open') {
-    const who = keys.length === 0 ? 'every client that reaches Headgate' : 'every gateway key';
+    const clients = keys.length === 0 ? 'every client that reaches Headgate' : 'every gateway key';
     return [
-      `leases: open lets ${who} take all slots of a group and hold them. Use it only on a trusted network; ` +
-        'elsewhere set leases: keys, and allow: [lease] on the keys that take leases.',
+      `\`leases: open\` lets ${clients} take all slots of a group and hold them. Use it only on a trusted network. ` +
+        'Elsewhere, set `leases: keys`, and `allow: [lease]` on the keys that take leases.',
     ];
   }
   if (keys.some(allowsLeases)) return [];
@@ -23,34 +23,34 @@ export function leaseWarnings(config: Config): string[] {
 }
 
 const HOW_TO_ALLOW =
-  'Add allow: [lease] to the keys that take leases, or set leases: open on a trusted network.';
+  'Add `allow: [lease]` to the keys that take leases, or set `leases: open` on a trusted network.';
 
 /**
- * Warns about a document from before leases required a right: its callers may have taken leases and no longer can. There is no
- * warning if they could not before either.
+ * Warns of a document from before leases required a right, whose clients may have taken leases and no longer can. There is
+ * no warning if they could not before either.
  */
 export function closedLeaseWarnings(document: unknown, before: Config, after: Config): string[] {
   const isSet = 'leases' in Object(document);
   if (isSet || isEmpty(after) || !isClosed(after)) return [];
   if (!isEmpty(before) && isClosed(before)) return [];
   return [
-    `leases is not set, so POST /leases requires a key with allow: [lease], and no key has it. ${HOW_TO_ALLOW} ` +
-      'If no client takes leases, set leases: keys to end this warning.',
+    `\`leases\` is not set, so \`POST /leases\` requires a key with \`allow: [lease]\`, and no key has it. ${HOW_TO_ALLOW} ` +
+      'If no client takes leases, set `leases: keys` to end this warning.',
   ];
 }
 
-/** Warns about keys whose `allow` includes the right to report usage only by a wildcard, which may be older than the right. */
+/** Warns of keys whose `allow` includes the right to report usage only by a wildcard, which may be older than the right. */
 export function leaseUsageWarnings({ keys }: Pick<Config, 'keys'>): string[] {
   return keys
     .filter((key) => mayReportUsage(key) && !key.allow.includes(LEASE_USAGE))
     .map(
       ({ id, allow }) =>
-        `Key "${id}": allow: [${allow.join(', ')}] includes lease_usage, so budgets and rates count the usage that its leases report. ` +
-        'List the operations that the key needs instead, or add lease_usage to the list to keep the right and end this warning.',
+        `Key "${id}": \`allow: [${allow.join(', ')}]\` includes \`lease_usage\`, so budgets and rates count the usage that its leases report. ` +
+        'List the operations that the key needs instead, or add `lease_usage` to the list to keep the right and end this warning.',
     );
 }
 
-/** Whether no caller may take leases. A configuration of the previous release does not set it, and allowed all callers. */
+/** Whether no client may take leases. A configuration of the previous release does not set `leases`, and allowed all clients. */
 function isClosed({ leases, keys }: Config): boolean {
   return leases === 'keys' && !keys.some(allowsLeases);
 }

@@ -16,15 +16,15 @@ import { unknownUpstream } from './unknown-upstream.ts';
 
 type Upstreams = ReadonlyMap<string, Upstream>;
 
-/** Maximum pairs of groups that are warned of one by one. */
+/** Maximum pairs of groups with a warning each. */
 const PAIRS_MAX = 5;
 
-/** Finds members where no call could run, or that could not be told apart, and what means nothing beside them. */
+/** Finds members where no call could run or that cannot be distinguished, and fields without effect. */
 export function memberErrors(group: GroupConfig, path: string, upstreams: Upstreams): FieldError[] {
   const { members, affinity } = group;
   if (members.length === 0) {
     if (affinity === null) return [];
-    return [{ path: `${path}.affinity`, message: 'means nothing without members' }];
+    return [{ path: `${path}.affinity`, message: 'has no effect without `members`' }];
   }
   return [
     ...placeErrors(members, `${path}.members`, upstreams),
@@ -38,7 +38,7 @@ export function memberErrors(group: GroupConfig, path: string, upstreams: Upstre
   ];
 }
 
-/** Finds members at no upstream, or at one that speaks otherwise than the first: nothing is translated. */
+/** Finds members without an upstream, or with another dialect than the first. Bodies are not translated. */
 function placeErrors(
   members: readonly MemberConfig[],
   path: string,
@@ -58,19 +58,19 @@ function placeErrors(
     }
     if (index !== other) return [];
     const message =
-      `speaks ${found.dialect}, and members[${first}] speaks ${dialect}: all members of a group have one dialect, ` +
-      'because nothing is translated';
+      `speaks ${found.dialect}, and members[${first}] speaks ${dialect}; all members of a group need the same dialect, ` +
+      'because Headgate does not translate bodies';
     return [{ path: at, message }];
   });
 }
 
-/** Takes the dialect that the members of a group have in common. Null: none of them has an upstream. */
+/** Returns the dialect that the members of a group share. null if none of them has an upstream. */
 export function dialectOf(members: readonly MemberConfig[], upstreams: Upstreams): Dialect | null {
   const [first] = members.flatMap(({ upstream }) => upstreams.get(upstream) ?? []);
   return first?.dialect ?? null;
 }
 
-/** Finds members that are one place under two names, or two places under one. */
+/** Finds two members at the same upstream with the same secret, and members with the same id. */
 function idErrors(
   members: readonly MemberConfig[],
   path: string,
@@ -89,18 +89,18 @@ function idErrors(
     if (samePlace !== undefined) {
       const what = secret === null ? 'without a secret' : `with the secret ${secret}`;
       const message =
-        `is where members[${samePlace}] is already, ${what}; one place is one member, and another deployment of ` +
-        'one account needs an upstream of its own';
+        `is the same as members[${samePlace}], ${what}; an upstream with one key is one member. For another deployment of ` +
+        'the account, add an upstream of its own';
       const field = member.secret === undefined ? 'upstream' : 'secret';
       return [{ path: `${path}[${index}].${field}`, message }];
     }
     if (sameId === undefined) return [];
-    const message = `makes this member "${id}", as members[${sameId}] is; give it a name of its own`;
+    const message = `gives this member the id "${id}", which members[${sameId}] has; set another name`;
     return [{ path: `${path}[${index}].name`, message }];
   });
 }
 
-/** Finds models that a member has names for, and that no call of the group ever asks for. */
+/** Finds models with a name at a member that no call of the group requests. */
 function modelErrors(
   { models }: MemberConfig,
   path: string,
@@ -121,12 +121,12 @@ function modelErrors(
     );
     if (isAsked) return [];
     const message =
-      'is a model that no pattern of match.models matches, so that no call here asks for it';
+      'is matched by no pattern of `match.models`, so no call of this group requests it; correct one of them';
     return [{ path: `${path}.${formatPath(['models', model])}`, message }];
   });
 }
 
-/** Finds models that a member has two names for: those of callers count in any case. */
+/** Finds models with two names at a member. Names of clients are case-insensitive. */
 function sameNameErrors({ models }: MemberConfig, path: string): FieldError[] {
   const seen = new Map<string, string>();
   return Object.keys(models).flatMap((model) => {
@@ -134,12 +134,12 @@ function sameNameErrors({ models }: MemberConfig, path: string): FieldError[] {
     const same = seen.get(lower);
     seen.set(lower, model);
     if (same === undefined) return [];
-    const message = `is the model "${same}" in other letters, and a model has one name at a member`;
+    const message = `is the model "${same}" in another case; keep one of the two names`;
     return [{ path: `${path}.${formatPath(['models', model])}`, message }];
   });
 }
 
-/** Finds upstreams that a group is for, and whose calls make no sense at its members. */
+/** Finds matched upstreams whose calls cannot run at the members. */
 function matchErrors(
   { match, members }: GroupConfig,
   path: string,
@@ -151,7 +151,7 @@ function matchErrors(
   const strange = (at: string, named: readonly Upstream[]): FieldError[] => {
     const [first] = named;
     if (first === undefined || named.some((each) => each.dialect === dialect)) return [];
-    const message = `speaks ${first.dialect}, and the members speak ${dialect}, so that its calls cannot go there`;
+    const message = `speaks ${first.dialect}, and the members speak ${dialect}, so its calls cannot run there; remove it, or use other members`;
     return [{ path: at, message }];
   };
   return [
@@ -168,18 +168,17 @@ function matchErrors(
   ];
 }
 
-/** Splits by where a call goes, which is chosen when it is granted, in the pool that the split would have to choose. */
+/** Values that depend on the chosen member, which is known only after a pool was chosen. */
 const BY_PLACE = new Set(['api_key', 'upstream', 'base_url']);
 
 function partitionErrors({ partition_by: by }: GroupConfig, path: string): FieldError[] {
   return by.flatMap((each, index) => {
     if (!BY_PLACE.has(each)) return [];
-    const message = `"${each}" cannot split a group with members: which of them a call goes to is chosen within it`;
+    const message = `"${each}" cannot split a group with members, because the member is chosen within the pool; remove it`;
     return [{ path: `${path}.partition_by[${index}]`, message }];
   });
 }
 
-/** Warns of what members make of a configuration that may not be expected. */
 export function memberWarnings(config: Config, upstreams: Upstreams): string[] {
   const groups = config.groups.filter(({ members }) => members.length > 0);
   return [
@@ -190,8 +189,8 @@ export function memberWarnings(config: Config, upstreams: Upstreams): string[] {
       .slice(0, PAIRS_MAX)
       .map(
         ([narrow, wide]) =>
-          `One call may match "${narrow}" and "${wide}", which both have members: it would be refused with ` +
-          'too_many_groups, because it can go to one place only.',
+          `One call may match "${narrow}" and "${wide}", which both have members. It would be rejected with ` +
+          '`too_many_groups`, because it can run in one of them only. Narrow `match` of one group.',
       ),
     ...keyWarnings(groups, config, upstreams),
   ];
@@ -200,7 +199,9 @@ export function memberWarnings(config: Config, upstreams: Upstreams): string[] {
 function ownWarnings({ name, members, affinity, queue }: GroupConfig): string[] {
   const warnings: string[] = [];
   if (members.every(({ enabled }) => !enabled)) {
-    warnings.push(`Group "${name}": every member is switched off, so that no call is granted.`);
+    warnings.push(
+      `Group "${name}": every member is disabled, so no call is granted. Enable a member.`,
+    );
   }
   const isLong =
     affinity !== null &&
@@ -209,14 +210,14 @@ function ownWarnings({ name, members, affinity, queue }: GroupConfig): string[] 
     durationMs(affinity.wait) >= queue.timeout_ms;
   if (isLong) {
     warnings.push(
-      `Group "${name}": affinity.wait is not shorter than queue.timeout_ms, so that a call whose member is full may ` +
-        'be refused with queue_timeout while another has room.',
+      `Group "${name}": \`affinity.wait\` is not shorter than \`queue.timeout_ms\`, so a call whose member is full may be ` +
+        'rejected with `queue_timeout` while another member has room. Shorten `affinity.wait`.',
     );
   }
   return warnings;
 }
 
-/** Warns of members whose calls go out without a key: what callers bring goes to none. */
+/** Warns of members whose calls are sent without a key. Keys of clients are not sent to members. */
 function noKeyWarnings({ name, members }: GroupConfig, upstreams: Upstreams): string[] {
   const bare = members.filter(({ upstream: id, secret }) => {
     const upstream = upstreams.get(id);
@@ -224,12 +225,12 @@ function noKeyWarnings({ name, members }: GroupConfig, upstreams: Upstreams): st
   });
   if (bare.length === 0) return [];
   return [
-    `Group "${name}": calls go out without a key at ${bare.map(memberIdOf).join(', ')}. Name a secret at the member or ` +
-      'its upstream, or set auth: none there if it takes no key.',
+    `Group "${name}": calls are sent without a key at ${bare.map(memberIdOf).join(', ')}. Set \`secret\` at the member or ` +
+      '`auth.secret` at its upstream, or `auth: none` there if it needs no key.',
   ];
 }
 
-/** Warns of groups that are for a member's upstream, and do not count what the members' group sends there. */
+/** Warns of groups for a member's upstream that do not count the calls which the members' group sends there. */
 function elsewhereWarnings(group: GroupConfig, config: Config, upstreams: Upstreams): string[] {
   const from = upstreamsOf(group, upstreams);
   return config.groups.flatMap((other) => {
@@ -237,16 +238,16 @@ function elsewhereWarnings(group: GroupConfig, config: Config, upstreams: Upstre
     const counted = new Set(upstreamsOf(other, upstreams).map(({ id }) => id));
     const ids = [...new Set(group.members.map(({ upstream }) => upstream))];
     const shared = ids.filter((id) => counted.has(id));
-    // Whatever comes to the group was sent to an upstream of the other.
+    // Every call of the group was sent to an upstream of the other group.
     if (shared.length === 0 || from.every(({ id }) => counted.has(id))) return [];
     return [
-      `Group "${other.name}" is for ${shared.join(', ')}, and calls that members of "${group.name}" take there are not ` +
-        'counted in it, unless they were sent there: a call belongs to the groups of the upstream that it is sent to.',
+      `Group "${other.name}" matches ${shared.join(', ')}, but does not count calls that members of "${group.name}" take there: ` +
+        'a call belongs to the groups of the upstream to which it was sent.',
     ];
   });
 }
 
-/** Warns of members that no caller can use: their keys go out behind a gateway key only. */
+/** Warns of members that no client can use, because their keys require a gateway key. */
 function keyWarnings(
   groups: readonly GroupConfig[],
   { keys }: Config,
@@ -261,6 +262,6 @@ function keyWarnings(
   if (withKeys.length === 0) return [];
   const names = withKeys.map(({ name }) => `"${name}"`).join(', ');
   return [
-    `Keys of members go out behind a gateway key only, and keys lists none: no call goes to those of ${names} that have one.`,
+    `Keys of members are used for calls with a gateway key only, and \`keys\` is empty. Members of ${names} with a key get no calls. Create a gateway key.`,
   ];
 }

@@ -5,15 +5,15 @@ import { globsMayOverlap } from '../../routing/glob.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
 import { hasMembers, membersOf } from '../../routing/members.ts';
 
-/** Maximum patterns of one document that are looked at: each is compared with a hundred names. */
+/** Maximum patterns of one document that are checked, because each is compared with a hundred names. */
 const PATTERNS_MAX = 1_000;
 
 /** Maximum patterns that one warning lists. */
 const LISTED_MAX = 5;
 
 /**
- * Warns of models that none of a group's upstreams has, as far as is known, so that no call would ever match; and of those
- * that a member has not, which would refuse calls for them.
+ * Warns of models that none of a group's upstreams is known to have, so that no call would match. Also warns of models that
+ * a member is not known to have, so that calls would be refused there.
  */
 export function modelWarnings(
   { groups }: Pick<Config, 'groups'>,
@@ -46,23 +46,23 @@ function warningOf({ name, match }: GroupConfig, upstreams: readonly Upstream[])
   const ids = upstreams.map(({ id }) => id).join(', ');
   return [
     `Group "${name}": ${ids} ${upstreams.length === 1 ? 'is' : 'are'} not known to have ${listed(unknown)}, ` +
-      'so that perhaps no call ever matches; a call to another upstream is not counted here.',
+      'so it may match no call. Calls to other upstreams are not counted here. Check `match.models` and `match.upstreams`.',
   ];
 }
 
-/** Warns of the same at members, whose upstreams calls run at: each is looked at alone, by the names that it has for models. */
+/** Warns of the same at members. Each is checked alone, with its own names of models. */
 function memberWarnings(group: GroupConfig, upstreams: ReadonlyMap<string, Upstream>): string[] {
   const lacking = new Map<string, string[]>();
   for (const { id, config } of membersOf(group)) {
     const upstream = upstreams.get(config.upstream);
     if (upstream === undefined || !isKnown(upstream)) continue;
     const known = namesOf(upstream);
-    const asked = [...Object.keys(config.models), ...known];
+    const requested = [...Object.keys(config.models), ...known];
     const unknown = [
-      // Those of the callers, where the member has no name of its own.
+      // Patterns of the group, unless the member has a name of its own for them.
       ...group.match.models.filter(
         (pattern) =>
-          !asked.some(
+          !requested.some(
             (each) => globsMayOverlap(pattern, each) || globsMayOverlap(pattern, `*/${each}`),
           ),
       ),
@@ -77,11 +77,11 @@ function memberWarnings(group: GroupConfig, upstreams: ReadonlyMap<string, Upstr
   return [...lacking].map(
     ([what, ids]) =>
       `Group "${group.name}": the upstream of its ${ids.length === 1 ? 'member' : 'members'} ${ids.join(', ')} is not ` +
-      `known to have ${what}, so that calls for it may be refused there; give it the name there in models.`,
+      `known to have ${what}, so it may refuse such calls. Map the name in \`models\` of the member.`,
   );
 }
 
-/** Tells whether it is known what an upstream has. Of resellers, and of what somebody runs, it is not. */
+/** Whether the models of an upstream are known. Those of resellers and own servers are not. */
 function isKnown({ models }: Upstream): boolean {
   return models.length > 0;
 }
@@ -92,7 +92,7 @@ function listed(models: readonly string[]): string {
   return `${names.join(', ')}${rest}`;
 }
 
-/** Lists names and patterns of the models that an upstream is known to have. */
+/** Returns names and patterns of the models that an upstream is known to have. */
 function namesOf(upstream: Upstream): string[] {
   const { models, aliases, prices } = upstream;
   const priced = PRICE_LISTS[priceListId(upstream)]?.rows.flatMap(([names]) => names.split(' '));
@@ -100,7 +100,7 @@ function namesOf(upstream: Upstream): string[] {
     ...models,
     ...Object.entries(aliases).flat(),
     ...Object.keys(prices),
-    // A listed name stands for its dated snapshots too.
+    // A listed name also matches its dated snapshots.
     ...(priced ?? []).map((name) => `${name}*`),
   ];
 }

@@ -11,13 +11,13 @@ import { compileGlobs } from '../../routing/glob.ts';
 import { LEASE_RIGHTS } from '../../routing/key-access.ts';
 import { namesPaths } from '../../routing/path-match.ts';
 
-/** Finds names of operations that mean nothing where they stand, and so would never match. */
+/** Finds names of operations that never match in their place. */
 export function operationErrors(config: Config): FieldError[] {
   return [
     ...config.groups.flatMap(({ match }, index) => {
       const known = namesPaths({ match }) ? ALL : COUNTED;
       return wrongNames(match.operations, `groups[${index}].match.operations`, known, [
-        'takes no slot, so no call of it is ever counted',
+        'takes no slot, so its calls are never counted',
         ALL,
       ]);
     }),
@@ -30,18 +30,18 @@ export function operationErrors(config: Config): FieldError[] {
   ];
 }
 
-/** Names by which groups match what takes a slot. */
+/** Names by which groups match calls that take a slot. */
 const COUNTED = [...LIMITED_OPERATIONS, LEASE];
 
-/** Names that never go with the operator's key, or need not be listed. */
+/** Names of operations that the operator's key never opens, or that need not be listed. */
 const NEVER_LISTED = ['realtime', 'administration', 'count_tokens', 'health'];
 
-/** Names that can be listed for it. */
+/** Names of operations that can be listed. */
 const MAY_BE_LISTED = [...LISTED_OPERATIONS, UNKNOWN_NAME];
 
 const ALL = [...new Set([...LIMITED_OPERATIONS, ...MAY_BE_LISTED, ...NEVER_LISTED])];
 
-/** Finds a name that no call which takes a slot may have. */
+/** Finds a name that no call with a slot can have. */
 export function unknownOperation(name: string, path: string): FieldError[] {
   return wrongNames([name], path, LIMITED_OPERATIONS, ['takes no slot', ALL]).map((error) => ({
     ...error,
@@ -66,10 +66,10 @@ function wrongNames(
     const near = nearestNames(pattern, known);
     const hint =
       near.length === 0
-        ? `known here: ${known.join(', ')}`
+        ? `use one of ${known.join(', ')}`
         : `did you mean ${near.map((name) => `"${name}"`).join(', ')}?`;
     const is = elsewhere.some(matches);
-    const message = `${quoteName(pattern)} ${is ? why : 'is no operation'}; ${hint}`;
+    const message = `${quoteName(pattern)} ${is ? why : 'is not a known operation'}; ${hint}`;
     return [{ path: `${path}[${index}]`, message }];
   });
 }

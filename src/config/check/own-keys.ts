@@ -9,8 +9,8 @@ const NAMED_MAX = 3;
 const BY_KEYS = ['api_key', 'caller'];
 
 /**
- * Warns if a change makes a group count calls with several callers' own provider keys together.
- * Each of these keys has its own limits at its provider. Unchanged groups cause no warning.
+ * Warns if a change makes a group count calls with several callers' own provider keys together. Each of these keys has its
+ * own limits at its provider. Unchanged groups cause no warning.
  */
 export function ownKeyWarnings(
   before: Config,
@@ -29,15 +29,12 @@ export function ownKeyWarnings(
     const more = covered.length > NAMED_MAX ? ` and ${covered.length - NAMED_MAX} more` : '';
     return [
       `Group "${group.name}" counts calls with callers' own provider keys for ${named}${more} together, but each ` +
-        'key has its own limits at the provider. Set partition_by: ["api_key"], unless all callers share one key.',
+        'key has its own limits at the provider. Set `partition_by: ["api_key"]`, unless all callers share one key.',
     ];
   });
 }
 
-/**
- * Lists the upstreams of a group that use callers' own keys. In a group with members, such keys have separate
- * partitions.
- */
+/** Returns the upstreams of a group that use callers' own keys. With members, such keys have separate partitions. */
 function coveredBy(
   group: GroupConfig,
   config: Config,

@@ -4,7 +4,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { upstreamsOf } from '../../routing/group-match.ts';
 import { countsTokens } from '../../routing/metered.ts';
 
-/** Warns about upstreams where every WebSocket is a session and groups depend on models that Headgate often cannot read. */
+/** Warns of upstreams where every WebSocket is a session and groups depend on models that Headgate often cannot read. */
 export function sessionWarnings(
   { groups, keys }: Config,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -22,13 +22,13 @@ export function sessionWarnings(
       })
       .map(
         ({ id }) =>
-          `Group "${group.name}" depends on the model, and upstream "${id}" treats every WebSocket as a session (websocket: session). ` +
-          'Headgate can read models only on realtime routes, so it refuses sessions on other routes there. Remove websocket: session, or match.models of the group.',
+          `Group "${group.name}" depends on the model, and upstream "${id}" treats every WebSocket as a session (\`websocket: session\`). ` +
+          'Headgate can read models only on realtime routes, so it rejects sessions on other routes there. Remove `websocket: session`, or `match.models` of the group.',
       ),
   );
 }
 
-/** Notes about a document from before connections for turns were bounded: its callers may have had more. */
+/** Warns of a document from before connections for turns were limited, whose clients may have had more. */
 export function connectionNotes(document: unknown): string[] {
   const { upstreams } = Object(document) as { readonly upstreams?: unknown };
   const entries: readonly unknown[] = Array.isArray(upstreams) ? upstreams : [];
@@ -36,7 +36,7 @@ export function connectionNotes(document: unknown): string[] {
     const { id, websocket, turn_connections_each: each } = Object(entry) as Record<string, unknown>;
     if (websocket !== 'turns' || each !== undefined) return [];
     return [
-      `turn_connections_each of upstream "${String(id)}" is not set, so one caller may have ${TURN_CONNECTIONS_EACH} connections for turns open there at once. ` +
+      `\`turn_connections_each\` of upstream "${String(id)}" is not set, so one caller may have at most ${TURN_CONNECTIONS_EACH} connections for turns open there at once. ` +
         'Raise it if one key serves more agents.',
     ];
   });

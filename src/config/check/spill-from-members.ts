@@ -6,9 +6,9 @@ import { compileCanonical, modelNames } from '../../routing/model-names.ts';
 import { dialectOf } from './members.ts';
 
 /**
- * Tells why calls of a group with members cannot go on to an upstream, under the name of a model there (null: their own),
- * if they cannot: it is of another dialect, or calls to it are in the group as well. What such a group knows of its
- * members, its limits and its pauses hold for all calls that it matches, so the way out of it leads to another one.
+ * Returns a function that explains why calls of a group with members cannot spill to an upstream, with the name of a model
+ * there (null: their own). It returns null if they can. The upstream must have the same dialect, and calls to it must not
+ * match the group again, because the limits and pauses of such a group apply to all calls that it matches.
  */
 export function spillFromMembers(
   group: GroupConfig,
@@ -18,24 +18,24 @@ export function spillFromMembers(
   const dialect = dialectOf(members, upstreams);
   return (to, model) => {
     if (dialect !== null && to.dialect !== dialect) {
-      return `speaks ${to.dialect}, and the members speak ${dialect}, so that their calls cannot go there`;
+      return `speaks ${to.dialect}, and the members speak ${dialect}, so their calls cannot spill there`;
     }
     const same = members.findIndex(
       ({ upstream, secret }) => upstream === to.id && (secret ?? to.secret) === to.secret,
     );
     if (same !== -1 && model === null) {
-      return `is where members[${same}] is already: calls come here when none of them has room`;
+      return `is the same as members[${same}], and calls spill only if no member has room; name another upstream`;
     }
     if (!matches(group, to, model, upstreams)) return null;
     const what = model === null ? 'calls' : `calls of the model "${model}"`;
     return (
-      `cannot be where they go on to: ${what} there belong to this group as well. Name it as a member instead, or ` +
-      'an upstream or a model that match does not take'
+      `cannot be a spill target, because ${what} there belong to this group too. Add it as a member instead, or name ` +
+      'an upstream or a model that `match` does not include'
     );
   };
 }
 
-/** Tells whether all calls to an upstream, under the name of a model there or under their own, are in a group that they came from. */
+/** Whether all calls to an upstream, with the name of a model there or their own, match the group. */
 function matches(
   group: GroupConfig,
   to: Upstream,
@@ -53,7 +53,7 @@ function matches(
     globsMayOverlap(pattern, `${id}/*`);
   return group.match.models.every((pattern) => {
     if (!pattern.includes('/') || mayName(pattern, to)) return true;
-    // What stands before the slash is no upstream that the calls may come from, so it is a part of the model.
+    // The text before the slash is not an upstream of these calls, so it is part of the model.
     return !from.some((each) => mayName(pattern, each));
   });
 }

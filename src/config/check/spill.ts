@@ -9,11 +9,11 @@ import { keysOfMembers } from './keys-of-members.ts';
 import { spillFromMembers } from './spill-from-members.ts';
 
 /**
- * Finds entries of `spill_to` that calls cannot go to, or must not: without a key of the operator's, its own or a member's,
- * an upstream would be sent the callers' own, which are meant for another one, unless it takes none.
+ * Finds entries of `spill_to` to which calls cannot or must not spill. An upstream without a key of the operator or of a
+ * member would receive callers' own keys for another upstream, unless it needs no key.
  *
- * A group that names no upstreams takes calls to all of them, so there it is enough that one speaks what
- * the entry speaks. Each automatic group is of one.
+ * A group without upstreams takes calls to all of them, so one with a suitable dialect is enough. Each automatic group
+ * belongs to one upstream.
  */
 export function spillErrors(
   { groups, auto_groups: automatic }: Pick<Config, 'groups' | 'auto_groups'>,
@@ -38,16 +38,16 @@ export function spillErrors(
   ];
 }
 
-/** Where the calls of a group go before they go elsewhere. */
+/** The upstreams from which calls of a group spill. */
 interface SpillSource {
   readonly matched: readonly Upstream[];
-  /** The group names its upstreams. */
+  /** Whether the group names its upstreams. */
   readonly isNamed: boolean;
-  /** Tells why calls cannot go on from the group's members; null: it has none. */
+  /** Returns why calls cannot spill from the group's members. null if it has none. */
   readonly ofMembers: ReturnType<typeof spillFromMembers> | null;
 }
 
-/** Where they may go on to. */
+/** The upstreams to which they may spill. */
 interface SpillTarget {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly hasMembersKey: ReturnType<typeof keysOfMembers>;
@@ -66,11 +66,11 @@ function errorsOf(
     const at = `${path}.spill_to[${index}]${inEntry}`;
     const error = (message: string) => [{ path: at, message: `${quoteName(id)} ${message}` }];
     const to = upstreams.get(id);
-    if (to === undefined) return error('names no enabled upstream');
+    if (to === undefined) return error('is not an enabled upstream');
     if (to.secret === null && !to.isKeyless && !hasMembersKey(to, model)) {
       return error(
-        "has no key of the operator's, so callers' own keys for another upstream would be sent there; " +
-          'set auth.secret at the upstream, or auth: none if it takes no key, or let calls there go by members that have keys',
+        "has no key of the operator, so callers' own keys for another upstream would be sent there; " +
+          'set auth.secret at the upstream, or auth: none if it needs no key, or route calls there to members with keys',
       );
     }
     if (ofMembers !== null) {
@@ -79,9 +79,7 @@ function errorsOf(
     }
     const others = matched.filter((from) => from !== to);
     if (matched.length === 1 && others.length === 0 && model === null) {
-      return error(
-        'is where the calls of this group go already; name another upstream, or a model',
-      );
+      return error('is already the upstream of this group; name another upstream, or a model');
     }
     const strangers = others.filter((from) => !speaksAlike(from, to));
     const isStrange = isNamed
@@ -89,7 +87,7 @@ function errorsOf(
       : others.length > 0 && strangers.length === others.length;
     if (!isStrange) return [];
     const names = isNamed ? strangers.map(({ id: name }) => name).join(', ') : 'the others';
-    return error(`does not speak the dialect of ${names}, so their calls cannot go there`);
+    return error(`does not speak the dialect of ${names}, so their calls cannot spill there`);
   });
 }
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../contract/config/config.ts';
 
-/** Warns of keys whose team has a name that none of the listed teams has: most likely it is misspelt. */
+/** Warns of keys whose team is not listed, which is most likely a misspelling. */
 export function teamWarnings({ keys, teams }: Pick<Config, 'keys' | 'teams'>): string[] {
   if (teams.length === 0) return [];
   const listed = new Set(teams.map(({ id }) => id));
@@ -10,11 +10,11 @@ export function teamWarnings({ keys, teams }: Pick<Config, 'keys' | 'teams'>): s
   );
   return [...unknown].map(
     ([team, of]) =>
-      `${namesOf(of)} ${of.length === 1 ? 'names' : 'name'} the team "${team}", which teams does not list: no limits of a team hold for ${of.length === 1 ? 'it' : 'them'}.`,
+      `${namesOf(of)} ${of.length === 1 ? 'names' : 'name'} the team "${team}", which \`teams\` does not list, so no team limits apply to ${of.length === 1 ? 'it' : 'them'}. Correct the name, or add the team.`,
   );
 }
 
-/** Most keys that a sentence names. */
+/** Maximum keys in a sentence. */
 const NAMED_MAX = 5;
 
 function namesOf(keys: readonly { readonly id: string }[]): string {

@@ -6,7 +6,7 @@ import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
 import type { FieldError } from '../field-error.ts';
 import { isAddress, isPrivateHost } from '../../runtime/private-address.ts';
 
-/** Finds upstreams without an address, or with one that may not be called. */
+/** Finds upstreams without an address, or with an address that must not be called. */
 export function upstreamErrors(
   entry: UpstreamConfig,
   path: string,
@@ -21,18 +21,18 @@ export function upstreamErrors(
   const url = new URL(entry.base_url);
   const messages: string[] = [];
   if (url.username !== '' || url.password !== '') {
-    messages.push('may not hold a user name or password; use auth with the name of a secret');
+    messages.push('must not contain a user name or password; use auth with the name of a secret');
   }
-  if (/[?#]/.test(entry.base_url)) messages.push('may not have a query or a fragment');
+  if (/[?#]/.test(entry.base_url)) messages.push('must not have a query or a fragment');
   if (!privateUpstreams && entry.via === null) {
     if (isPrivateHost(url.hostname)) {
       messages.push(
-        `leads to a private address (${url.hostname}), which cannot be reached from here; ` +
-          'set via to the name of a service or VPC binding, or host Headgate yourself beside it',
+        `leads to a private address (${url.hostname}), which Cloudflare cannot reach; ` +
+          'set via to the name of a service or VPC binding, or self-host Headgate next to the upstream',
       );
     } else if (url.protocol === 'http:') {
       messages.push(
-        'is plain http, which would show the keys to the network; use https, or set via to the ' +
+        'is plain http, which would expose keys on the network; use https, or set via to the ' +
           'name of a service or VPC binding',
       );
     }
@@ -40,20 +40,20 @@ export function upstreamErrors(
   return messages.map((message) => ({ path: at, message }));
 }
 
-/** Finds a header that would show keys as the names of accounts. */
+/** Finds a header of keys as the name of accounts, which would be shown. */
 export function accountErrors({ account_by: by }: UpstreamConfig, path: string): FieldError[] {
   if (!by.startsWith('header:') || !CREDENTIAL_HEADERS.has(by.slice('header:'.length))) return [];
-  const message = `"${by}" is where keys stand, and they change; name what stays`;
+  const message = `"${by}" contains keys, which would be shown and may change; use a header with a permanent name of the account`;
   return [{ path: `${path}.account_by`, message }];
 }
 
-/** Warns of upstreams where nobody can say whose its key is: of strangers it is not believed. */
+/** Warns of upstreams whose accounts are named by a header, which is trusted only from callers with a gateway key. */
 export function accountWarnings({ upstreams, keys }: Pick<Config, 'upstreams' | 'keys'>): string[] {
   const ids = upstreams.flatMap(({ id, account_by: by }) => (by.startsWith('header:') ? [id] : []));
   if (ids.length === 0 || keys.length > 0) return [];
   return [
-    `account_by of ${ids.join(', ')} names a header of calls, which is believed behind a gateway key only, and keys lists none: ` +
-      'each provider key there is an account of its own.',
+    `\`account_by\` of ${ids.join(', ')} names a header, which is trusted for calls with a gateway key only, and \`keys\` is empty. ` +
+      'Each provider key there counts as an account of its own. Create a gateway key.',
   ];
 }
 
@@ -66,14 +66,14 @@ export function upstreamWarnings(entry: UpstreamConfig, upstream: Upstream | und
   );
   if (twice === undefined || twice === null) return [];
   return [
-    `Upstream "${id}": base_url ends with ${twice}, and its routes begin at ${twice} below it, so ` +
-      `that /v1/* calls ${baseUrl}${twice}/…; shorten base_url, or set openai_at or anthropic_at to "".`,
+    `Upstream "${id}": \`base_url\` ends with ${twice}, and its routes begin at ${twice} below it, so ` +
+      `/v1/* calls ${baseUrl}${twice}/…. Shorten \`base_url\`, or set \`openai_at\` or \`anthropic_at\` to "".`,
   ];
 }
 
 /**
- * Warns of upstreams at an IP address: Workers call names only, and Cloudflare's edge answers such a call with
- * error 1003. A private address is an error before.
+ * Warns of upstreams with an IP address. Workers can call host names only, and Cloudflare's edge answers such a call with
+ * error 1003. A private address is an error already.
  */
 export function addressWarnings(
   { upstreams }: Pick<Config, 'upstreams'>,
@@ -86,22 +86,22 @@ export function addressWarnings(
     if (!isAddress(hostname)) return [];
     return [
       `Upstream "${id}": upstreams[${index}].base_url is an IP address (${hostname}), which a Worker cannot call: ` +
-        'Cloudflare answers with error 1003. Give it a name in DNS, or set via to the name of a service or VPC binding.',
+        'Cloudflare answers with error 1003. Use a host name, or set `via` to the name of a service or VPC binding.',
     ];
   });
 }
 
-/** Warns of stored secrets that no caller can use. */
+/** Warns of stored secrets that no client can use. */
 export function secretWarnings(config: Config, upstreams: ReadonlyMap<string, Upstream>): string[] {
   if (config.keys.length > 0) return [];
   const ids = [...upstreams.values()].filter(({ secret }) => secret !== null).map(({ id }) => id);
   if (ids.length === 0) return [];
   return [
-    `Stored secrets are used behind a gateway key only, and keys lists none: calls to ${ids.join(', ')} are refused.`,
+    `Stored secrets are used for calls with a gateway key only, and \`keys\` is empty. Calls to ${ids.join(', ')} are rejected. Create a gateway key.`,
   ];
 }
 
-/** Warns about upstreams that accept calls without a key: routes without a slot are closed there unless listed. */
+/** Warns of upstreams that accept calls without a key. Routes without a slot are closed there unless listed. */
 export function networkWarnings({ upstreams }: Pick<Config, 'upstreams'>): string[] {
   return upstreams.flatMap(({ id, auth, via, allow, enabled }, index) => {
     if (!enabled || allow.length > 0) return [];
@@ -110,21 +110,21 @@ export function networkWarnings({ upstreams }: Pick<Config, 'upstreams'>): strin
     const why = isKeyless ? 'needs no key' : `is reached through the binding ${via}`;
     const calls = isKeyless ? '' : ' to calls without a provider key';
     return [
-      `Upstream "${id}" ${why}, so routes that take no slot are closed${calls}, except those that list models, count ` +
-        `tokens or check health. To open others, list their operations in upstreams[${index}].allow, for example files or models.`,
+      `Upstream "${id}" ${why}, so routes without a slot are closed${calls}, except those that list models, count ` +
+        `tokens or check health. To open others, list their operations in upstreams[${index}].allow, for example \`files\` or \`models\`.`,
     ];
   });
 }
 
-/** Warns about upstreams with the operator's access where every WebSocket is a session: unknown routes are closed there. */
+/** Warns of upstreams with the operator's access where every WebSocket is a session. Unknown routes are closed there. */
 export function socketWarnings({ upstreams }: Pick<Config, 'upstreams'>): string[] {
   return upstreams.flatMap(({ id, auth, via, allow, enabled, websocket }, index) => {
     const isOwnAccess = auth !== 'passthrough' || via !== null;
     if (!enabled || websocket !== 'session' || !isOwnAccess) return [];
     if (compileGlobs(allow)(UNKNOWN_NAME)) return [];
     return [
-      `Upstream "${id}" treats every WebSocket as a session (websocket: session) and needs no key of the caller, so sessions on unknown routes are closed. ` +
-        `To open one, name its path in match.paths of a group with methods: [GET], and list other in upstreams[${index}].allow.`,
+      `Upstream "${id}" treats every WebSocket as a session (\`websocket: session\`) and needs no key of the caller, so sessions on unknown routes are closed. ` +
+        `To open one, name its path in \`match.paths\` of a group with \`methods: [GET]\`, and list \`other\` in upstreams[${index}].allow.`,
     ];
   });
 }

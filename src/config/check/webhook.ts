@@ -2,7 +2,7 @@ import type { Config, WebhookConfig } from '../../contract/config/config.ts';
 import type { FieldError } from '../field-error.ts';
 import { isPrivateHost } from '../../runtime/private-address.ts';
 
-/** Finds a receiver of warnings that may not be called: it hears of groups and tenants, as a stranger would. */
+/** Finds a receiver that must not be called. It receives names of groups and tenants. */
 export function webhookErrors(
   { webhook }: Config,
   { privateUpstreams }: { readonly privateUpstreams: boolean },
@@ -12,19 +12,20 @@ export function webhookErrors(
   return [...secretErrors(webhook), ...credentialErrors(webhook), ...where];
 }
 
-/** Finds a credential that fetch refuses to send: each delivery would fail. */
+/** Finds credentials in the URL. `fetch` rejects such a URL, so each delivery would fail. */
 function credentialErrors({ url }: WebhookConfig): FieldError[] {
   const { username, password } = new URL(url);
   if (username === '' && password === '') return [];
-  const message = 'may not hold a user name or password, with which it cannot be called';
+  const message =
+    'must not contain a user name or password, because such a URL cannot be called; remove them';
   return [{ path: 'webhook.url', message }];
 }
 
-/** Finds that the generic format is not signed: whoever takes it must be able to tell that it comes from here. */
+/** Finds an unsigned webhook in the generic format. Its receiver must be able to verify the sender. */
 function secretErrors({ format, secret }: WebhookConfig): FieldError[] {
   if (format === 'slack' || secret !== null) return [];
   const message =
-    'is needed for the format generic: the name of the secret that signs what is sent, which begins with WEBHOOK_';
+    'is required for the format generic; set the name of the secret that signs deliveries, which begins with WEBHOOK_';
   return [{ path: 'webhook.secret', message }];
 }
 
@@ -36,7 +37,7 @@ function addressErrors(webhook: WebhookConfig): FieldError[] {
   return [
     {
       path,
-      message: `leads to a private address (${hostname}), which cannot be reached from here`,
+      message: `leads to a private address (${hostname}), which Cloudflare cannot reach; use a public address`,
     },
   ];
 }

@@ -15,11 +15,15 @@ describe('the address of a receiver', () => {
     ['http://ops.example/hook', ['webhook.url must begin with https://']],
     [
       'https://10.1.2.3/hook',
-      ['webhook.url leads to a private address (10.1.2.3), which cannot be reached from here'],
+      [
+        'webhook.url leads to a private address (10.1.2.3), which Cloudflare cannot reach; use a public address',
+      ],
     ],
     [
       'https://localhost/hook',
-      ['webhook.url leads to a private address (localhost), which cannot be reached from here'],
+      [
+        'webhook.url leads to a private address (localhost), which Cloudflare cannot reach; use a public address',
+      ],
     ],
   ])('%s', (url, expected) => {
     expect(problems(url)).toEqual(expected);
@@ -30,7 +34,7 @@ describe('the address of a receiver', () => {
 it('the address of a receiver holds no credential that fetch would refuse', () => {
   for (const isPrivate of [false, true]) {
     expect(problems('https://user:pw@ops.example/hook', isPrivate)).toEqual([
-      'webhook.url may not hold a user name or password, with which it cannot be called',
+      'webhook.url must not contain a user name or password, because such a URL cannot be called; remove them',
     ]);
   }
 });

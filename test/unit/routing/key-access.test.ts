@@ -88,7 +88,7 @@ describe('groups', () => {
   ])('that a key may use: %s', (_what, groups, barred) => {
     const placements = [...onTop, at('four', true), at('openai', true)];
     const refusal = forbiddenFor(keyOf({ groups }), placements);
-    const message = `The gateway key team may not use the group ${barred}.`;
+    const message = `Gateway key \`team\` may not use group \`${barred}\`. An operator can add it to \`groups\` of the key.`;
     const reply = { reason: 'key_forbidden', message, about: { group: barred } };
     expect(refusal).toEqual(barred === null ? null : reply);
   });

@@ -66,7 +66,7 @@ it('lists groups, refused calls, secrets and warnings, the worst first', async (
     rule: 'refused_by_upstream',
     group: 'refusing',
     count: 5,
-    says: "openai refuses every call: 5 × 429 'quota exceeded' in 1 minute.",
+    says: "`openai` refuses every call: 5 × 429 'quota exceeded' in 1 minute.",
     words: 'quota exceeded',
   });
   expect(entries.some(({ group }) => group === 'served')).toBe(false);

@@ -47,7 +47,7 @@ it.each([
   for (const body of [{ group: 'g' }, { upstream: 'up' }]) {
     const refused = await post(body, ANN);
     expect(refused).toMatchObject({ status: 403, reason: 'key_forbidden' });
-    expect(refused.body.detail).toMatch(/key ann .*allow: \[lease\]/);
+    expect(refused.body.detail).toMatch(/key `ann` .*allow: \[lease\]/);
   }
   expect(await pool('g').status()).toMatchObject({ granted_total: 0 });
 });
@@ -133,7 +133,9 @@ it('leases: open warns in the answer to a change and in the log', async () => {
   const log = vi.spyOn(console, 'log');
   await configure({ groups: [group('g', 2)] });
   const opened = await admin('PUT', '/config', { leases: 'open', groups: [group('g', 2)] });
-  expect(opened.json.warnings).toEqual([expect.stringMatching(/^leases: open lets every client/)]);
+  expect(opened.json.warnings).toEqual([
+    expect.stringMatching(/^`leases: open` lets every client/),
+  ]);
   await until(async () => {
     await post({ group: 'none' });
     expect(log.mock.calls.flat().join()).toMatch(/"event":"leases_open","level":"warn"/);

@@ -104,7 +104,7 @@ it('of Slack hears a warning, and its address is in no answer, audit or log', as
 });
 
 it.each([
-  [{ url: 'https://ops.example/hook' }, 'secret', 'is needed for the format generic'],
+  [{ url: 'https://ops.example/hook' }, 'secret', 'is required for the format generic'],
   [{ format: 'slack' }, 'url', 'expected an address'],
   [{ url: 'https://ops.example/', format: 'teams' }, 'format', 'slack'],
   [{ url: 'https://ops.example/', format: 'slack', kinds: [] }, 'kinds', ''],

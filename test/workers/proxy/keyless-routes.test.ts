@@ -65,19 +65,19 @@ const CLOSED = [
   ['DELETE', '/box/api/delete', 'allow: [models]'],
   ['POST', '/box/api/pull', 'allow: [models]'],
   ['POST', '/box/api//create', 'allow: [models]'],
-  ['POST', '/box/api/pu%6cl', 'does not know'],
-  ['POST', '/box/api/blobs/sha256:0', 'does not know'],
+  ['POST', '/box/api/pu%6cl', 'unknown to Headgate'],
+  ['POST', '/box/api/blobs/sha256:0', 'unknown to Headgate'],
   ['POST', '/vllm/v1/load_lora_adapter', 'allow: [other]'],
-  ['POST', '/vllm/v1/unload_lora_adapter', 'does not know'],
-  ['POST', '/vllm/shutdown', 'does not know'],
-  ['GET', '/vllm/metrics', 'does not know'],
+  ['POST', '/vllm/v1/unload_lora_adapter', 'unknown to Headgate'],
+  ['POST', '/vllm/shutdown', 'unknown to Headgate'],
+  ['GET', '/vllm/metrics', 'unknown to Headgate'],
   ['POST', '/vllm/props', 'allow: [models]'],
   ['POST', '/vllm/api/v1/models/load', 'allow: [models]'],
   ['GET', '/vllm/v1/organization/admin_api_keys', 'administers the account'],
   ['GET', '/vllm/v1/files', 'allow: [files]'],
   ['POST', '/vllm/v1/realtime/client_secrets', 'realtime session'],
   ['POST', '/house/v1/files', 'allow: [files]'],
-  ['POST', '/house/shutdown', 'does not know'],
+  ['POST', '/house/shutdown', 'unknown to Headgate'],
 ] as const;
 
 const OPEN = [
@@ -116,8 +116,8 @@ describe.each([
     expect(seen.text).toContain(words);
     expect(seen.text).not.toContain("operator's key");
     const isListable = words.startsWith('allow');
-    const where = keys ? 'of the gateway key plain or of the upstream' : 'of the upstream';
-    expect(seen.text.includes(`${words} ${where}`)).toBe(isListable);
+    const where = keys ? 'of gateway key `plain` or of the upstream' : 'of upstream';
+    expect(seen.text.includes(`${words}\` ${where}`)).toBe(isListable);
     expect(seen.text.includes('gateway key')).toBe(isListable && keys);
     // A key changes nothing at an upstream that never receives one.
     expect(seen.text.includes('your own provider key')).toBe(path.startsWith('/house'));
@@ -172,14 +172,14 @@ describe('where every WebSocket is a session', () => {
 
   it.each([
     ['/any/v1/organization/users', 'administers the account'],
-    ['/any/api/kernels/1/channels', 'match.paths of a group with methods: [GET]'],
-    ['/any/queue/join', 'does not know'],
+    ['/any/api/kernels/1/channels', '`match.paths` of a group with `methods: [GET]`'],
+    ['/any/queue/join', 'unknown to Headgate'],
     ['/any/v1/files', 'allow: [files]'],
     ['/any/api/pull', 'allow: [models]'],
     ['/any/v1/realtime/client_secrets', 'realtime session'],
     ['/any/api/kernels;/realtime', 'realtime session'],
     ['/any/api/kernels/x%3f/realtime', 'realtime session'],
-    ['/house/api/kernels/1/channels', 'does not know'],
+    ['/house/api/kernels/1/channels', 'unknown to Headgate'],
   ])('one to %s is closed at an upstream without a key: %s', async (path, words) => {
     await anySession(['/none'], []);
     const before = (await strict.stats()).total;

@@ -106,12 +106,12 @@ describe("with the operator's key", () => {
   };
 
   it.each([
-    [PLAIN, 'POST', '/shut/v1/custom/run', 'allow: [other] of the gateway key plain'],
+    [PLAIN, 'POST', '/shut/v1/custom/run', 'allow: [other]` of gateway key `plain`'],
     [PLAIN, 'POST', '/shut/v1/files', 'allow: [files]'],
     [PLAIN, 'POST', '/open/v1/files', 'allow: [files]'],
-    [PLAIN, 'POST', '/open/v2/custom', 'does not know'],
-    [PLAIN, 'GET', '/open/v1/custom/run', 'does not know'],
-    [PLAIN, 'POST', '/open/v2/evil/..%2f..%2fv1/custom', 'does not know'],
+    [PLAIN, 'POST', '/open/v2/custom', 'unknown to Headgate'],
+    [PLAIN, 'GET', '/open/v1/custom/run', 'unknown to Headgate'],
+    [PLAIN, 'POST', '/open/v2/evil/..%2f..%2fv1/custom', 'unknown to Headgate'],
     [PLAIN, 'POST', '/open/v1/organization/invites', 'administers the account'],
     [OTHER, 'POST', '/open/v1/organization/invites', 'administers the account'],
     [OTHER, 'POST', '/open/v1/realtime/client_secrets', 'realtime session'],

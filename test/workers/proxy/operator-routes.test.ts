@@ -93,14 +93,14 @@ describe("with the operator's key", () => {
   });
 
   it.each([
-    ['plain', 'POST', '/shut/v1/batches', 'allow: [batches] of the gateway key plain'],
+    ['plain', 'POST', '/shut/v1/batches', 'allow: [batches]` of gateway key `plain`'],
     ['held', 'POST', '/shut/v1/batches', 'allow: [batches]'],
     ['plain', 'POST', '/shut/v1/fine_tuning/jobs', 'allow: [fine_tuning]'],
     ['plain', 'DELETE', '/shut/v1/files/file-1', 'allow: [files]'],
     ['plain', 'GET', '/shut/v1/responses/resp_1', 'allow: [responses]'],
     ['plain', 'GET', '/shut/v1/chat/completions', 'allow: [chat]'],
     ['plain', 'GET', '/v1/files', 'allow: [files]'],
-    ['files', 'POST', '/shut/v1/batches/..;/vector_stores', 'does not know'],
+    ['files', 'POST', '/shut/v1/batches/..;/vector_stores', 'unknown to Headgate'],
     ['plain', 'GET', '/opaque/anything', 'allow: [opaque]'],
     ['all', 'GET', '/shut/v1/organization/admin_api_keys', 'administers the account'],
     ['all', 'POST', '/shut/v1/organization/invites', 'administers the account'],
@@ -123,11 +123,11 @@ describe("with the operator's key", () => {
     ['plain', 'GET', '/shut/v1/models/%ef%bc%8e%ef%bc%8e/ﬁles', 'allow: [files]'],
     ['all', 'POST', '/shut/orgs/theirs/inference/chat/completions', 'administers the account'],
     ['all', 'POST', '/shut/v1/organization/users;/chat/completions', 'administers the account'],
-    ['all', 'POST', '/shut/v1/no/such/route', 'does not know'],
-    ['plain', 'GET', '/shut/v1/no/such/route', 'does not know'],
+    ['all', 'POST', '/shut/v1/no/such/route', 'unknown to Headgate'],
+    ['plain', 'GET', '/shut/v1/no/such/route', 'unknown to Headgate'],
     ['all', 'POST', '/shut/v1/realtime/client_secrets', 'realtime session'],
     ['all', 'POST', '/shut/v1/realtime/calls', 'realtime session'],
-    ['all', 'POST', '/shut/v1/chat/completions;x', 'does not know'],
+    ['all', 'POST', '/shut/v1/chat/completions;x', 'unknown to Headgate'],
   ] as const)('%s may not %s %s: %s', async (key, method, path, words) => {
     const before = (await strict.stats()).total;
     const unified: Record<string, string> = path.startsWith('/v1/')

@@ -35,7 +35,7 @@ describe('an import that does not name leases', () => {
     ['over nothing', {}, { groups: GROUPS }],
   ] as const)('is warned of: %s', (_name, stored, document) => {
     expect(warned(stored as ConfigInput, document as ConfigInput)).toEqual([
-      expect.stringMatching(/^leases is not set/),
+      expect.stringMatching(/^`leases` is not set/),
     ]);
   });
 
@@ -56,7 +56,9 @@ it('a stored configuration without leases closes them', () => {
 
 describe('a configuration', () => {
   it('warns if every caller may take leases, and names those callers', () => {
-    expect(leaseWarnings(config({ leases: 'open' }))[0]).toMatch(/^leases: open lets every client/);
+    expect(leaseWarnings(config({ leases: 'open' }))[0]).toMatch(
+      /^`leases: open` lets every client/,
+    );
     const keys = [aKey([])];
     expect(leaseWarnings(config({ leases: 'open', keys }))[0]).toMatch(/every gateway key/);
     expect(leaseWarnings(config({ keys }))).toEqual([]);
@@ -84,6 +86,6 @@ it.each<[string[], number]>([
   (allow, count) => {
     const warnings = leaseUsageWarnings(config({ keys: [aKey(allow)] }));
     expect(warnings).toHaveLength(count);
-    for (const text of warnings) expect(text).toMatch(/^Key "ann": .*includes lease_usage/);
+    for (const text of warnings) expect(text).toMatch(/^Key "ann": .*includes `lease_usage`/);
   },
 );

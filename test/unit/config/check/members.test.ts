@@ -128,13 +128,13 @@ describe('members are refused, with the path', () => {
       'at an upstream that there is none of',
       { members: [EAST, { upstream: 'wets' }] },
       'members[1].upstream',
-      '"wets" names no enabled upstream; did you mean "west"',
+      '"wets" is not an enabled upstream; did you mean "west"',
     ],
     [
       'at an upstream that is switched off',
       { members: [{ upstream: 'off' }] },
       'members[0].upstream',
-      '"off" names no enabled upstream',
+      '"off" is not an enabled upstream',
     ],
     [
       'of two dialects, at the first that differs',
@@ -146,13 +146,13 @@ describe('members are refused, with the path', () => {
       'with one secret at one upstream',
       { members: [A, B, { ...A, name: 'again' }] },
       'members[2].secret',
-      'is where members[0] is already, with the secret UPSTREAM_TEAM_A',
+      'is the same as members[0], with the secret UPSTREAM_TEAM_A',
     ],
     [
       'with the secret of their upstream, once by its name',
       { members: [EAST, { ...EAST, secret: 'UPSTREAM_EAST' }] },
       'members[1].secret',
-      'is where members[0] is already',
+      'is the same as members[0]',
     ],
     [
       'without a secret at one upstream',
@@ -169,25 +169,25 @@ describe('members are refused, with the path', () => {
         ],
       },
       'members[1].name',
-      'makes this member "one", as members[0] is',
+      'gives this member the id "one", which members[0] has',
     ],
     [
       'with a name that another one has from its upstream',
       { members: [EAST, { ...WEST, name: 'east' }] },
       'members[1].name',
-      'makes this member "east", as members[0] is',
+      'gives this member the id "east", which members[0] has',
     ],
     [
       'with a name for a model that the group does not match',
       { match: { models: ['gpt-4o*'] }, members: [{ ...EAST, models: { 'claude-4': 'x' } }] },
       'members[0].models.claude-4',
-      'no pattern of match.models matches',
+      'is matched by no pattern of `match.models`',
     ],
     [
       'with two names for one model',
       { members: [{ ...EAST, models: { 'gpt-4o': 'a', 'GPT-4o': 'b' } }] },
       'members[0].models.GPT-4o',
-      'is the model "gpt-4o" in other letters',
+      'is the model "gpt-4o" in another case',
     ],
     [
       'in a group that is for an upstream of another dialect',
@@ -227,7 +227,7 @@ describe('members are refused, with the path', () => {
         on_saturated: { spill_to: ['east'] },
       },
       'on_saturated.spill_to[0]',
-      'is where members[0] is already',
+      'is the same as members[0]',
     ],
     ...(
       [
@@ -250,9 +250,9 @@ describe('members are refused, with the path', () => {
       `where calls spill to what the group matches: ${what}`,
       { match: structuredClone(match) as never, members: [WEST], on_saturated: { spill_to: [to] } },
       `on_saturated.spill_to[0]${typeof to === 'string' ? '' : '.upstream'}`,
-      'there belong to this group as well. Name it as a member instead',
+      'there belong to this group too. Add it as a member instead',
     ]),
-    ['if there are none to keep', { affinity: {} }, 'affinity', 'means nothing without members'],
+    ['if there are none to keep', { affinity: {} }, 'affinity', 'has no effect without `members`'],
   ])('%s', (_what, group, path, message) => {
     expect(check(group).errors).toEqual([
       { path: `groups[0].${path}`, message: expect.stringContaining(message) },
@@ -333,17 +333,17 @@ describe('members are warned of', () => {
     [
       'when their affinity outlasts the queue',
       [{ members: [A, B], affinity: { wait: '3s' }, queue: { timeout_ms: 3_000 } }],
-      'affinity.wait is not shorter than queue.timeout_ms',
+      '`affinity.wait` is not shorter than `queue.timeout_ms`',
     ],
     [
       'when all are switched off',
       [{ members: [{ ...A, enabled: false }] }],
-      'every member is switched off',
+      'every member is disabled',
     ],
     [
       'when one has no key, and its upstream none either',
       [{ members: [EAST, { upstream: 'west' }, { upstream: 'free' }] }],
-      'calls go out without a key at west. Name a secret',
+      'calls are sent without a key at west. Set `secret`',
     ],
     [
       'when a call may match two groups with members',
@@ -359,17 +359,17 @@ describe('members are warned of', () => {
         { match: { models: ['gpt-4o'] }, members: [EAST, WEST] },
         { others: [{ name: 'h', match: { upstreams: ['west'] } }] },
       ],
-      'Group "h" is for west, and calls that members of "g" take there are not counted in it',
+      'Group "h" matches west, but does not count calls that members of "g" take there',
     ],
     [
       'when a budget of the group has no prices at their upstreams',
       [{ members: [WEST], limits: { budget_usd: { per_day: 5 } } }],
-      'no prices of west are known, so its budget refuses all calls there',
+      'no prices are known for west, so the budget rejects all calls there',
     ],
     [
       'when a budget of their own has no prices',
       [{ members: [EAST, { ...WEST, limits: { budget_usd: { per_day: 5 } } }] }],
-      'the budget of its member "west:west" takes no calls',
+      'the budget of its member "west:west" rejects all calls',
     ],
     [
       'when models of the group are not known to be there',
@@ -400,7 +400,7 @@ describe('members are warned of', () => {
 
   test('when nobody has a key', () => {
     expect(warnings({ members: [A] }, { keys: false })).toContainEqual(
-      expect.stringContaining('no call goes to those of "g"'),
+      expect.stringContaining('Members of "g" with a key get no calls'),
     );
     const free: ConfigInput = {
       upstreams: [{ id: 'free', base_url: 'https://free.example.com', auth: 'none' }],

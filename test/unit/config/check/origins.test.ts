@@ -63,7 +63,7 @@ it.each([
   ['NULL', 'expected a scheme'],
   [' https://app.example.com', 'expected a scheme'],
   ['https://', 'no valid host'],
-  ['https://a b', 'white space inside'],
+  ['https://a b', 'white space'],
   ['https://app.example.com:99999', 'no valid host'],
   ['app://', 'no valid host'],
   ['app://host:99999', 'no valid host or port'],

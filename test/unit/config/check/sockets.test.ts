@@ -37,5 +37,5 @@ it.each([
   const upstream = { id: 'x', base_url: 'https://x.example', websocket: 'turns', ...fields };
   const imported = importConfig({ upstreams: [upstream] });
   const notes = imported.ok ? imported.notes : [];
-  expect(notes.filter((text) => text.startsWith('turn_connections_each'))).toHaveLength(noted);
+  expect(notes.filter((text) => text.startsWith('`turn_connections_each`'))).toHaveLength(noted);
 });
