@@ -1,15 +1,15 @@
-/** Maximum length of a token that is looked into: a header may hold as much as there is room for in a request. */
+/** Maximum length of a token that is decoded. Without it, a header as large as the platform allows would be decoded. */
 const TOKEN_LENGTH_MAX = 16_384;
 
-/** Maximum length of a claim's value that may name an account. */
+/** Maximum length of a claim that can name an account. Longer values are ignored. */
 const VALUE_LENGTH_MAX = 200;
 
 /**
- * Reads the claims of a key that is a JSON Web Token; null: it is none. Its signature is not looked at: what it says is a
- * claim, until the upstream has taken the token.
+ * Reads the claims of a key that is a JSON Web Token. Returns null for other keys. The signature is not checked, so the
+ * claims are unverified until the upstream accepts the token.
  */
 export function claimsOf(token: string): Readonly<Record<string, unknown>> | null {
-  // Every token begins so: it is how a JSON object begins in base64.
+  // Every token starts with `eyJ`, the base64 of the beginning of a JSON object.
   if (!token.startsWith('eyJ') || token.length > TOKEN_LENGTH_MAX) return null;
   const [, payload, signature, ...rest] = token.split('.');
   if (payload === undefined || signature === undefined || rest.length > 0) return null;
@@ -23,7 +23,7 @@ export function claimsOf(token: string): Readonly<Record<string, unknown>> | nul
   }
 }
 
-/** Finds the value at a path, as text; null: there is none that could name anything. */
+/** Returns the value at a path as text, or null if it is missing, empty, too long, or neither a string nor a number. */
 export function claimAt(
   claims: Readonly<Record<string, unknown>>,
   path: readonly string[],

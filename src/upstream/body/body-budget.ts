@@ -4,31 +4,34 @@ import type { AbortSource } from '../../runtime/plain-abort.ts';
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
-/** How many bytes of bodies one isolate holds. */
+/** Limits on the bytes of request bodies that one isolate holds. */
 export interface BodyLimits {
-  /** In all: below it nobody waits and nobody is refused. */
+  /** Total below which no body waits and none is rejected. */
   readonly freeBytes: number;
   /**
-   * Of calls that wait for a slot: beyond what is free, room for heads, and for groups of which little waits. No
-   * group can fill it, so that one that is saturated leaves something to the others.
+   * Limit for queued bodies, whose calls wait for a slot. Above `freeBytes`, the difference is for heads and for groups
+   * with few queued bytes. One group cannot fill it, so a saturated group leaves room for the others.
    */
   readonly restingBytes: number;
-  /** Of one group, beyond what is free. */
+  /** Limit for the queued bodies of one group, above `freeBytes`. */
   readonly groupBytes: number;
-  /** In all but for those that pass: what is left beside the waiting ones is for large bodies on their way. */
+  /**
+   * Limit for all bodies except small in-transit ones. The part that queued bodies cannot use is for large bodies in
+   * transit.
+   */
   readonly allBytes: number;
-  /** Of small bodies that are read or sent while nothing is free. Nobody may wait for a slot with them. */
+  /** Limit for small bodies that are read or sent while nothing is free. Their calls may not wait for a slot. */
   readonly passingBytes: number;
   /** Maximum size of a small body. */
   readonly smallBytes: number;
-  /** Maximum size of a head: what everybody may read of a body at any time. */
+  /** Maximum size of a head, the part of a body that may always be read. */
   readonly headBytes: number;
 }
 
-/** Minimum of all bodies: an isolate of Cloudflare's has this, of the 128 MB that it has for everything. */
+/** Minimum for all bodies. A Cloudflare isolate gets this much of its 128 MB. */
 export const BODY_MIB_MIN = 48;
 
-/** Scales the limits by what all bodies may hold. */
+/** Scales the limits to a total for all bodies. */
 export function bodyLimits(mib: number): BodyLimits {
   const bytes = (outOf48: number): number => Math.floor((mib * MIB * outOf48) / 48);
   return {
@@ -43,33 +46,36 @@ export function bodyLimits(mib: number): BodyLimits {
 }
 
 /**
- * The limits of an isolate of Cloudflare's. Measured: a call that waits takes 10 KiB beside its body, and an isolate
- * 7 MiB without any.
+ * The limits of a Cloudflare isolate. Measured: a waiting call takes 10 KiB in addition to its body, and an idle
+ * isolate takes 7 MiB.
  */
 export const BODY_LIMITS = bodyLimits(BODY_MIB_MIN);
 
-/** The most that is read of one body in search of its model. Less than every budget, so that it fits. */
+/**
+ * Maximum bytes that are read of one body in search of its model. It is below every budget, so that one body always
+ * fits.
+ */
 export const SCAN_BYTES_MAX = 32 * MIB;
 
-/** How long a small body waits to be read: its kind takes turns quickly, or something is wrong. */
+/** How long a small body waits to be read. Small bodies are read quickly, so a longer wait means a problem. */
 const SMALL_PATIENCE_MS = 30_000;
-/** How long a large one does: what is unread costs nobody anything, and to send it again costs its caller a lot. */
+/** How long a large body waits. Unread bytes cost nothing here, and sending them again is expensive for the caller. */
 const LARGE_PATIENCE_MS = 240_000;
-/** How long one waits for more that is in the room of small ones, and turns out to be none. */
+/** How long a body of unknown length waits to grow while it takes the room of small bodies. */
 const SMALL_GROWING_MS = 2_000;
 
 /**
- * Purpose for which a body is held. `moves`: it is read or sent; `passes`: the same, of a small one while nothing is free;
- * `rests`: its call waits for a slot, or may do so whenever it likes; `spare`: it was sent, and is held for another try
- * alone.
+ * Purpose for which a body is held. `moves`: it is read or sent. `passes`: a small body that is read or sent while
+ * nothing is free. `rests`: it is queued, because its call waits for a slot or may do so at any time. `spare`: it was
+ * sent, and is held only for another attempt.
  */
 type Use = 'moves' | 'passes' | 'rests' | 'spare';
 
-/** The bytes of a reservation, apart from it, so that its loss can be noticed. */
+/** The bytes of a reservation. They are a separate object, so that the loss of the reservation can be noticed. */
 interface ReservedBytes {
   bytes: number;
   use: Use;
-  /** The pool for which it rests; null: none, or it is too small to be counted by pool. */
+  /** The pool whose queue the body is in. null if there is none, or the body is too small to be counted by pool. */
   pool: string | null;
 }
 
@@ -88,51 +94,53 @@ export class Reservation {
     return this.#held.bytes;
   }
 
-  /** Whether others want its room: nothing is free, and it is more than a head. */
+  /** Whether others need its room: nothing is free, and it is larger than a head. */
   get isScarce(): boolean {
     return this.#budget.isScarce(this.bytes);
   }
 
-  /** Gives back all but `bytes`. Never takes more. */
+  /** Releases all but `bytes`. Never acquires more. */
   keep(bytes: number): void {
     const { use, pool } = this.#held;
     if (bytes < this.bytes) this.#budget.change(this.#held, { bytes, use, pool });
   }
 
-  /** Gives back everything. The second time changes nothing. */
+  /** Releases everything. Further calls have no effect. */
   release(): void {
     this.#budget.change(this.#held, { bytes: 0, use: 'moves', pool: null });
   }
 
-  /** Takes more for a body of which nobody knows how long it is, in order of arrival. */
+  /** Acquires more bytes for a body of unknown length, in order of arrival. */
   grow(maxWaitMs: number, signal: AbortSource): Promise<'taken' | 'left' | 'crowded'> {
     return this.#budget.grow(this.#held, maxWaitMs, signal);
   }
 
-  /** Lets its call wait for a slot of a pool. False: there is no room for that. */
+  /** Marks the body as queued while its call waits for a slot of a pool. Returns false if there is no room for that. */
   rest(pool: string): boolean {
     return this.#budget.rest(this.#held, pool);
   }
 
-  /** Its call waits no longer. */
+  /** Ends the queued state when its call no longer waits. */
   move(): void {
     if (this.#held.use !== 'rests') return;
     this.#budget.change(this.#held, { bytes: this.bytes, use: 'moves', pool: null });
   }
 
-  /** Lets others have its room from now on, who say so by `onTaken`; at once where nothing is free. */
+  /**
+   * Makes its room available to others. `onTaken` is called when they take it, which is immediately if nothing is free.
+   */
   spare(onTaken: () => void): void {
     this.#onTaken = onTaken;
     this.#budget.spare(this, this.#held);
   }
 
-  /** Wants it for itself again. */
+  /** Ends `spare`, for another attempt. */
   unspare(): void {
     if (this.#held.use !== 'spare') return;
     this.#budget.change(this.#held, { bytes: this.bytes, use: 'moves', pool: null });
   }
 
-  /** Gives it to others. */
+  /** Called when its room is taken. */
   taken(): void {
     this.#onTaken();
     this.release();
@@ -140,20 +148,20 @@ export class Reservation {
 }
 
 /**
- * Memory that all request bodies of an isolate may hold together, shared by its requests. A reservation that was
- * lost with a request that died is given back when it is collected.
+ * Memory budget for all request bodies of an isolate, shared by its requests. A reservation that was lost with a failed
+ * request is released when it is garbage-collected.
  */
 export class BodyBudget {
   readonly #limits: BodyLimits;
-  /** Bytes of every use but `passes`. */
+  /** Bytes of every use except `passes`. */
   #main = 0;
   #passing = 0;
   #resting = 0;
   #sparing = 0;
   readonly #restingBy = new Map<string, number>();
-  /** Weak, so that one that was lost is collected. The first one was spared first. */
+  /** Weak, so that a lost reservation can be collected. In the order in which they were spared. */
   readonly #spare = new Map<ReservedBytes, WeakRef<Reservation>>();
-  /** The one of unknown length that goes before the others; null: none has to. */
+  /** The body of unknown length that may grow before the others. null if there is none. */
   #leader: ReservedBytes | null = null;
   readonly #small = new BodyLine();
   readonly #large = new BodyLine();
@@ -186,7 +194,7 @@ export class BodyBudget {
     return bytes > this.#limits.headBytes && this.bytesHeld > this.#limits.freeBytes;
   }
 
-  /** Counts bytes that are there whatever anybody says. */
+  /** Counts bytes without checking any limit. */
   count(bytes: number, use: Use = 'moves'): Reservation {
     const held: ReservedBytes = { bytes, use, pool: null };
     const reservation = new Reservation(this, held);
@@ -195,34 +203,35 @@ export class BodyBudget {
     return reservation;
   }
 
-  /** Takes at once, or null: not so many bytes are free. A head always is. */
+  /** Reserves bytes if they are free, and returns null otherwise. A head is always free. */
   tryTake(bytes: number): Reservation | null {
     const { freeBytes, headBytes } = this.#limits;
     if (bytes <= headBytes) return this.count(bytes);
-    // What is free now is so until the call is served: others may not take its place while it is read.
+    // Room that is free now is reserved until the call is served. Other bodies must not take it while this one is read.
     return this.bytesHeld + bytes <= freeBytes ? this.count(bytes, 'rests') : null;
   }
 
-  /** Takes in order of arrival, small ones and large ones by themselves, as soon as there is room. */
+  /** Reserves bytes as soon as there is room, in order of arrival. Small and large bodies have separate lines. */
   async take(
     bytes: number,
     maxWaitMs: number,
     signal: AbortSource,
   ): Promise<Reservation | 'left' | 'crowded'> {
     const { allBytes } = this.#limits;
-    if (bytes > allBytes) throw new RangeError(`${bytes} bytes never fit into ${allBytes}`);
+    if (bytes > allBytes) throw new RangeError(`${bytes} bytes exceed the limit of ${allBytes}`);
     const isSmall = this.isSmall(bytes);
     const patienceMs = Math.min(maxWaitMs, isSmall ? SMALL_PATIENCE_MS : LARGE_PATIENCE_MS);
     const line = isSmall ? this.#small : this.#large;
-    const now = (besides: number): Reservation | null =>
-      this.tryTake(bytes) ?? (isSmall ? this.#pass(bytes, besides) : this.#move(bytes, besides));
+    const now = (aheadBytes: number): Reservation | null =>
+      this.tryTake(bytes) ??
+      (isSmall ? this.#pass(bytes, aheadBytes) : this.#move(bytes, aheadBytes));
     return line.wait(bytes, now, patienceMs, signal);
   }
 
   /**
-   * Takes as much again for a body of unknown length, as long as that leaves most of the room to one of them. Without
-   * that the first in line becomes the one, and takes it: if all went on at once, each would end up waiting for what
-   * the others hold.
+   * Doubles the reservation of a body of unknown length, as long as most of the room stays available to one such body.
+   * Otherwise the first in line becomes the leader, and takes that room. If all of them grew at the same time, each
+   * could end up waiting for room that the others hold.
    */
   async grow(
     held: ReservedBytes,
@@ -230,14 +239,14 @@ export class BodyBudget {
     signal: AbortSource,
   ): Promise<'taken' | 'left' | 'crowded'> {
     const isSmall = held.use === 'passes';
-    // Small ones stand in its way meanwhile.
+    // A growing body takes the room of small bodies in the meantime.
     const patienceMs = Math.min(maxWaitMs, isSmall ? SMALL_GROWING_MS : LARGE_PATIENCE_MS);
-    const now = (besides: number): 'taken' | null => this.#grow(held, besides);
+    const now = (aheadBytes: number): 'taken' | null => this.#grow(held, aheadBytes);
     if (held === this.#leader && now(0) !== null) return 'taken';
     return this.#large.wait(Math.max(held.bytes, this.#longestBytes), now, patienceMs, signal);
   }
 
-  /** Gives a reservation other bytes or another use. */
+  /** Changes the bytes or the use of a reservation. */
   change(held: ReservedBytes, to: ReservedBytes): void {
     this.#add(held, -held.bytes);
     if (held === this.#leader) this.#leader = null;
@@ -248,7 +257,7 @@ export class BodyBudget {
     this.#add(held, held.bytes);
   }
 
-  /** Lets bytes rest for a pool, if there is room for that. */
+  /** Marks bytes as queued for a pool, if there is room for that. */
   rest(held: ReservedBytes, pool: string): boolean {
     const { bytes, use } = held;
     if (use === 'rests' && held.pool !== null) return true;
@@ -267,7 +276,7 @@ export class BodyBudget {
     return true;
   }
 
-  /** Lets others have the room of a reservation. */
+  /** Makes the room of a reservation available to others. */
   spare(reservation: Reservation, held: ReservedBytes): void {
     if (held.bytes <= this.#limits.headBytes) return;
     if (this.isScarce(held.bytes)) return reservation.taken();
@@ -275,27 +284,27 @@ export class BodyBudget {
     this.#spare.set(held, new WeakRef(reservation));
   }
 
-  #pass(bytes: number, besides: number): Reservation | null {
-    const passing = this.#passing + bytes + besides;
+  #pass(bytes: number, aheadBytes: number): Reservation | null {
+    const passing = this.#passing + bytes + aheadBytes;
     return passing <= this.#limits.passingBytes ? this.count(bytes, 'passes') : null;
   }
 
-  #move(bytes: number, besides: number): Reservation | null {
-    // Nothing is kept free for one that has no room beside those that wait for their slots, which may take minutes.
-    const claimed = this.#resting + besides <= this.#limits.allBytes ? besides : 0;
-    return this.#makeRoom(bytes + claimed) ? this.count(bytes) : null;
+  #move(bytes: number, aheadBytes: number): Reservation | null {
+    // No room is kept free for a body that does not fit beside the queued ones. Those may wait for minutes.
+    const keptBytes = this.#resting + aheadBytes <= this.#limits.allBytes ? aheadBytes : 0;
+    return this.#makeRoom(bytes + keptBytes) ? this.count(bytes) : null;
   }
 
-  #grow(held: ReservedBytes, besides: number): 'taken' | null {
+  #grow(held: ReservedBytes, aheadBytes: number): 'taken' | null {
     const { allBytes, smallBytes } = this.#limits;
     const { bytes, use } = held;
     const left = SCAN_BYTES_MAX - bytes;
-    // What it has in the room of small ones it takes along.
+    // The bytes that it holds in the room of small bodies move with it.
     const before = use === 'passes' ? bytes : 0;
     let more = Math.min(bytes, left);
     let leader = this.#leader;
-    if (!this.#makeRoom(before + more + Math.max(besides, this.#longestBytes))) {
-      if (held !== leader && (leader !== null || besides > 0)) return null;
+    if (!this.#makeRoom(before + more + Math.max(aheadBytes, this.#longestBytes))) {
+      if (held !== leader && (leader !== null || aheadBytes > 0)) return null;
       const least = Math.min(more, smallBytes);
       const most = Math.max(least, Math.min(left, this.#longestBytes));
       if (!this.#makeRoom(before + most) && !this.#makeRoom(before + least)) return null;
@@ -307,13 +316,13 @@ export class BodyBudget {
     return 'taken';
   }
 
-  /** How much stays free for the one that goes before the others of unknown length. */
+  /** How many bytes stay free for the leading body of unknown length. */
   get #longestBytes(): number {
     const { allBytes } = this.#limits;
     return Math.min(SCAN_BYTES_MAX, Math.max(0, Math.floor(((allBytes - this.#resting) * 2) / 3)));
   }
 
-  /** Takes what others can spare, as far as that is needed. False: it does not do, and they keep it. */
+  /** Takes as much spare room as needed. Returns false, and takes none, if that is not enough. */
   #makeRoom(bytes: number): boolean {
     const { allBytes } = this.#limits;
     if (this.#main - this.#sparing + bytes > allBytes) return false;
@@ -338,5 +347,5 @@ export class BodyBudget {
 }
 
 function ignore(): void {
-  // Nobody has to know.
+  // No action is needed.
 }

@@ -1,16 +1,18 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
-/** How often the foremost in line look for room. */
+/** Interval at which the first waiters in line check for room. */
 const POLL_NEAR_MS = 25;
-/** How often the others do: thousands of quick timers would cost more than they gain. */
+/** Interval at which the others check. Thousands of short timers would cost more than they gain. */
 const POLL_DEFERRED_MS = 250;
-/** The foremost: with fewer a long line would not get on, since each learns only by its next look that it is one. */
+/**
+ * Number of waiters that check at the short interval. With fewer, a long line would move slowly, because each waiter
+ * only learns at its next check that it has moved up.
+ */
 const NEAR = 32;
-/** How long a place is kept without a look: then its request has died, and no longer holds up the line. */
+/** How long a position is kept without a check. After that, its request has died and no longer blocks the line. */
 const LOST_AFTER_MS = 2_000;
 
-/** A waiter's place in the line, in order of insertion. */
 interface LinePosition {
   readonly bytes: number;
   seenAt: number;
@@ -19,8 +21,8 @@ interface LinePosition {
 /**
  * Bodies that wait to be read, in order of arrival.
  *
- * On Workers a request may not resolve a promise that another one awaits, and a request that dies
- * runs no `finally`. So waiters look for themselves on a timer, and those that stopped looking are passed over.
+ * On Workers, a request must not resolve a promise that another request awaits, and a request that dies runs no
+ * `finally`. So each waiter polls on a timer, and waiters that stopped polling are skipped.
  */
 export class BodyLine {
   readonly #places = new Set<LinePosition>();
@@ -30,12 +32,12 @@ export class BodyLine {
   }
 
   /**
-   * Waits for its turn, and then until `take` gives something. The turn of the foremost is theirs together, as long as
-   * there is room for so many bytes besides, which is what the first one of them wants.
+   * Waits to be among the first in line, and then until `take` returns a result. All of the first waiters may take at
+   * the same time, as long as the bytes that the very first one needs stay free (`aheadBytes`).
    */
   async wait<Taken>(
     bytes: number,
-    take: (besides: number) => Taken | null,
+    take: (aheadBytes: number) => Taken | null,
     patienceMs: number,
     signal: AbortSource,
   ): Promise<Taken | 'left' | 'crowded'> {
@@ -60,7 +62,7 @@ export class BodyLine {
     }
   }
 
-  /** Finds the foremost, in order. Those before them whose requests have died lose their places. */
+  /** Returns the first waiters, in order, and removes those whose requests have died. */
   #near(): LinePosition[] {
     const near: LinePosition[] = [];
     const now = steadyClock.now();
@@ -73,7 +75,7 @@ export class BodyLine {
   }
 }
 
-/** Waits so long, or until the signal. */
+/** Resolves after a time, or when the signal aborts. */
 function pause(ms: number, signal: AbortSource): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

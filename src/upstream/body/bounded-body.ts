@@ -1,4 +1,4 @@
-/** The whole body of an answer; null: it is longer than that, and the rest of it is not read. */
+/** Reads the whole body of a response. Returns null if it is longer than `bytesMax`. The rest is then not read. */
 export async function bytesWithin(
   { body }: Response,
   bytesMax: number,
@@ -19,13 +19,13 @@ export async function bytesWithin(
   }
 }
 
-/** The same as text. */
+/** As `bytesWithin`, decoded as UTF-8. */
 export async function textWithin(answer: Response, bytesMax: number): Promise<string | null> {
   const bytes = await bytesWithin(answer, bytesMax);
   return bytes === null ? null : new TextDecoder().decode(bytes);
 }
 
-/** The body of a request to one of our routes, or why there is none. */
+/** The body of a request to one of our routes, or why it could not be read. */
 export type OwnBody =
   | { readonly kind: 'read'; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'too long' }
@@ -45,4 +45,4 @@ export async function readOwnBody({ body }: Request, bytesMax: number): Promise<
 
 /** The message for a request whose body was cut short. */
 export const BODY_BROKEN =
-  'The body of the request ended before its announced length. Send the whole request again.';
+  'The request body ended before its announced length. Send the whole request again.';

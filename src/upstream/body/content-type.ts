@@ -7,30 +7,33 @@ export type BodyForm =
   | {
       readonly kind: 'form';
       readonly boundary: string;
-      /** The beginning of the boundary that all parsers agree on. Usually the whole boundary. */
+      /** The longest beginning of the boundary that all parsers agree on. Usually it is the whole boundary. */
       readonly stem: string;
     }
-  /** `why` says what keeps it from being read. */
+  /** `why` is the reason why the body cannot be read. */
   | { readonly kind: 'hidden'; readonly why: string };
 
 const FORM = 'multipart/form-data';
 
-/** Types under which clients send JSON, the one of plain `fetch` and none at all among them. */
+/** Types under which clients send JSON. They include the type of a plain `fetch`, and no type. */
 const JSON_TYPE = /^(?:application\/(?:[\w.+-]+\+)?json|text\/(?:json|plain))?$/;
 
 /** Content types of most bodies. They need no parsing. */
 const USUAL_JSON = /^application\/json(?:; ?charset=utf-8)?$/i;
 
-/** Types as lenient parsers find them: PHP ends the type at a comma or a blank, and others take the last type of several. */
+/**
+ * Types as lenient parsers read them. PHP ends the type at a comma or a blank, and others take the last of several
+ * types.
+ */
 const ANY_FORM = /(?:^|,)\s*multipart\/form-data(?:[;,\s"]|$)/i;
 const URLENCODED = /(?:^|,)\s*application\/x-www-form-urlencoded(?:[;,\s"]|$)/i;
 
-/** Whether some parser reads a body of that type as multipart/form-data. */
+/** Whether some parser reads a body of this type as multipart/form-data. */
 export function mayBeMultipart(contentType: string): boolean {
   return ANY_FORM.test(contentType);
 }
 
-/** Whether some parser reads a body of that type as application/x-www-form-urlencoded. */
+/** Whether some parser reads a body of this type as application/x-www-form-urlencoded. */
 export function mayBeUrlencoded(contentType: string): boolean {
   return URLENCODED.test(contentType) && URLENCODED.test(contentType.replaceAll(QUOTED, '""'));
 }
@@ -40,21 +43,21 @@ const QUOTED = /"(?:[^"\\]|\\.)*"?/gs;
 /** Maximum length of a boundary. RFC 2046 allows 70 characters. */
 const BOUNDARY = /^[\x20-\x7e]{1,200}$/;
 
-/** Parsers disagree about escapes, semicolons and brackets in quotes, and about a space at the end. */
+/** Parsers disagree about escapes, semicolons and brackets in quotes, and about a trailing space. */
 const CERTAIN_BOUNDARY = /^[^\\;<>]*[^\\;<>\s]$/;
 
-/** A boundary as parsers find it that search for the word, and end it at the first separator. */
+/** A boundary as read by parsers that search for the word `boundary` and stop at the first separator. */
 const SEARCHED_BOUNDARY = /boundary\s*=\s*"?([^";,\s()]*)/gi;
 
-const NO_BOUNDARY = 'the content type names no boundary';
+const NO_BOUNDARY = 'the content type has no boundary';
 
-/** The boundary that a multipart/form-data content type names. null if there is none. */
+/** The boundary of a multipart/form-data content type. null if there is none. */
 export function multipartBoundary(contentType: string): string | null {
   const boundary = parameterOf(parseHeaderValue(contentType), 'boundary')?.value;
   return boundary === undefined || !BOUNDARY.test(boundary) ? null : boundary;
 }
 
-/** The boundary that a lenient parser finds in a content type that may name several types. null if there is none. */
+/** The boundary that a lenient parser reads from a content type that may name several types. null if there is none. */
 export function anyBoundary(contentType: string): string | null {
   // A boundary without quotes ends at a comma.
   const item = listItems(contentType).find((each) => multipartBoundary(each) !== null) ?? '';
@@ -62,7 +65,7 @@ export function anyBoundary(contentType: string): string | null {
   return multipartBoundary(item) ?? (BOUNDARY.test(searched) ? searched : null);
 }
 
-/** Anything that does not say that it is a form may be JSON: some clients name no type. */
+/** The form of a body. Every type except multipart/form-data counts as JSON, because some clients send no type. */
 export function bodyForm(contentType: string): BodyForm {
   if (mediaType(contentType) !== FORM) return { kind: 'json' };
   const boundary = multipartBoundary(contentType);
@@ -71,7 +74,7 @@ export function bodyForm(contentType: string): BodyForm {
     : { kind: 'form', boundary, stem: boundary };
 }
 
-/** The same, where the upstream must not be able to take the body for something else than it is read as. */
+/** The form of a body, if no upstream can read it as another form. Otherwise the body is `hidden`. */
 export function certainForm(contentType: string): BodyForm {
   if (USUAL_JSON.test(contentType)) return { kind: 'json' };
   const form = bodyForm(contentType);

@@ -6,13 +6,13 @@ import type { ModelScan, ScanState } from './model-scan.ts';
 
 /** Scans a body that may be compressed. */
 export interface BodyScan {
-  /** The state after what was pushed last. */
+  /** The state after the last push. */
   readonly state: ScanState;
-  /** Whether the positions that the state names are those of the body as it came. */
+  /** Whether positions in the state refer to the body as it was received. */
   readonly isPlain: boolean;
-  /** Whether what follows may change its state. */
+  /** Whether further bytes may change the state. */
   readonly goesOn: boolean;
-  /** Bytes at the end of what was pushed that stand in something not decided yet. */
+  /** Number of trailing bytes that belong to something undecided. */
   readonly undecidedBytes: number;
   push(bytes: Uint8Array): Promise<void>;
   end(): Promise<ScanState>;
@@ -59,7 +59,7 @@ class PlainScan implements BodyScan {
   }
 
   close(): void {
-    // There is nothing to let go of.
+    // There is nothing to release.
   }
 }
 
@@ -71,7 +71,7 @@ class UnpackingScan implements BodyScan {
   readonly #unpacker: Unpacker;
   #scanned = 0;
   #state: ScanState = MORE;
-  /** It cannot be unpacked any further. */
+  /** Whether decompression failed or was stopped. */
   #isLost = false;
 
   constructor(scan: ModelScan, packings: readonly Packing[]) {

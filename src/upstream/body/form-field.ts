@@ -3,14 +3,14 @@ import type { HeaderParameter } from '../../runtime/header-value.ts';
 import { unescaped } from '../transfer/gateway-key.ts';
 import { hasOddCharset } from './charset.ts';
 
-/** A part of a form, as its headers describe it. */
+/** A part of a form, as described by its headers. */
 export interface FormField {
   readonly name: string;
-  /** Whether its content is the value of the field as it stands: no file, and in no encoding. */
+  /** Whether its content is the plain value of the field, not a file and not encoded. */
   readonly isText: boolean;
 }
 
-/** A line goes on in the next one if that begins with a blank. */
+/** A header line continues on the next line if that one begins with a blank. */
 const FOLD = /\r?\n[ \t]+/g;
 
 const HEADER = /^([!#$%&'*+.^_`|~\w-]+):([^\r\n]*)$/;
@@ -18,25 +18,24 @@ const LENIENT_DISPOSITION = /^content-disposition[ \t]*:(.*)$/im;
 
 const PLAIN_ENCODING = /^\s*(?:7bit|8bit|binary)\s*$/i;
 
-/** A name as parsers find it that search for the word, wherever it stands in the headers. */
+/** A name as read by parsers that search for the word `name` anywhere in the headers. */
 const SEARCHED_NAME =
   /(?<![\w*-])name(?:\*\d*\*?)?\s*=[\s"\\]*(?:[\w-]*'[\w-]*')?[\s"'\\]*([^\s"'\\;,:()<>]*)/gi;
 
-/** Without escapes, the name of a file ends at the same quote to all parsers. */
+/** Without escapes, all parsers end the name of a file at the same quote. */
 const FILE_NAME = /filename\s*=\s*"[^"\\]*"/gi;
 
-/** Names that some parsers decode and others do not: encoded words (RFC 2047), and control characters. */
+/** Names that only some parsers decode: encoded words (RFC 2047) and control characters. */
 // oxlint-disable-next-line no-control-regex
 const UNCERTAIN_NAME = /=\?.*\?=|[\u0000-\u001f\u007f]/;
 
-/** The name and the kind of a part, as a lenient parser reads its headers. */
+/** The names and the kind of a part, as a lenient parser reads its headers. */
 export interface LenientField {
-  /** The names that parsers read. Empty if there is none. */
+  /** All names that parsers may read. Empty if there is none. */
   readonly names: readonly string[];
   readonly isFile: boolean;
 }
 
-/** Reads the headers of a part as a lenient parser does. */
 export function lenientField(headers: string): LenientField {
   const disposition = LENIENT_DISPOSITION.exec(headers.replaceAll(FOLD, ' '))?.[1] ?? '';
   const parsed = parseHeaderValue(disposition);
@@ -52,9 +51,9 @@ export function lenientField(headers: string): LenientField {
 }
 
 /**
- * The field that the headers of a part name, if every parser that reads them comes to the same. null if parsers
- * may read them in several ways, and `matters` says of a name among these that it decides about the call. Without a
- * name, or with parts of its own, a part is never certain.
+ * Reads the field that the headers of a part describe, if all parsers agree on it. Returns null if they may disagree
+ * and `matters` holds for one of the possible names, which then decides about the call. Parts without a name and parts
+ * that are multipart themselves always return null.
  */
 export function plainField(headers: string, matters: (name: string) => boolean): FormField | null {
   const text = headers.replaceAll(FOLD, ' ');
@@ -86,7 +85,7 @@ function searchedNames(headers: string): string[] {
   return [...found].map(([, name = '']) => unescaped(name));
 }
 
-/** The name of a field, if all parsers read one that is the same, or none that matters. */
+/** The name of a field, if all parsers read the same one, or no possible name matters. */
 function certainName(
   parameters: readonly HeaderParameter[],
   matters: (name: string) => boolean,
@@ -104,7 +103,7 @@ function certainName(
   return isCertain || ![one.value, ...readings].some(matters) ? one.value : null;
 }
 
-/** Some writers send file names without quotes that would need them. No parser takes these for another field. */
+/** Some clients omit the quotes that a file name would need. No parser confuses these with another field. */
 function isPlain({ name, raw, isValid }: HeaderParameter): boolean {
   return isValid || (isFileName({ name }) && /^[^\s"\\]+$/.test(raw));
 }
@@ -118,7 +117,7 @@ function isMultipart(contentType: string): boolean {
   return isBroken || listItems(contentType).some((type) => /^multipart\//i.test(type));
 }
 
-/** The name in an extended parameter (RFC 8187), as in `name*=utf-8''%5Fname`. */
+/** Decodes the name in an extended parameter (RFC 8187), as in `name*=utf-8''%5Fname`. */
 function decoded(extended: string): string {
   return unescaped(extended.replace(/^[^']*'[^']*'/, ''));
 }

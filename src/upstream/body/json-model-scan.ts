@@ -30,18 +30,18 @@ const STREAM = 'stream';
 const KEYS = new KeyNames([MODEL, STREAM]);
 
 /**
- * Finds the string under the key `model` at the top level of a JSON object. It checks no more of the
- * syntax than it must: what is inside other values is stepped over, and is the upstream's to judge.
+ * Finds the string under the key `model` at the top level of a JSON object. It checks only the necessary syntax. Other
+ * values are skipped, because the upstream validates them.
  *
- * Parsers take the last of several `model` keys, and some take `Model` for one. Where nothing but the caller's own
- * turn goes by the model, the first one will do, and the rest of the body need not be read; a thorough scan
- * reads on.
+ * If `model` occurs several times, parsers use the last one, and some accept `Model`. If only the caller's own
+ * scheduling depends on the model, the first one is enough, and the rest need not be read. A thorough scan reads the
+ * whole body.
  */
 export function createJsonModelScan(depth: Depth = 'first'): ModelScan {
   return new JsonModelScan(false, depth);
 }
 
-/** The same, and whether `stream` is true: a model counts as found only when both are known. */
+/** As `createJsonModelScan`, and reads whether `stream` is true. A model counts as found only when both are known. */
 export function createJsonStreamScan(depth: Depth = 'first'): ModelScan {
   return new JsonModelScan(true, depth);
 }
@@ -85,18 +85,18 @@ class JsonModelScan implements ModelScan {
 
 class ModelVisitor implements JsonVisitor {
   readonly #depth: Depth;
-  /** Null: the first model will do. */
+  /** null if the first model is enough. */
   readonly #names: BodyModelNames | null;
-  /** Whether `stream` is still to be found. */
+  /** Whether `stream` has not been found yet. */
   #wantsStream: boolean;
   #isStream = false;
   #state: ScanState = MORE;
-  /** The model, while `stream` is still looked for. */
+  /** The model, while `stream` has not been found. */
   #found: ScanState | null = null;
   #isBehindObject = false;
   /** The last key, if it may refer to a model. */
   #reference: string | null = null;
-  /** Whether the last key at the top level is that of options for a gateway. */
+  /** Whether the last key at the top level contains options for a gateway. */
   #isOfOptions = false;
 
   constructor(wantsStream: boolean, depth: Depth) {
@@ -122,11 +122,14 @@ class ModelVisitor implements JsonVisitor {
     const key = textOf(keyBytes);
     if (depth > 1) {
       if (key !== null && !mayNameOther(key)) return;
-      return this.#conclude(unreadable('options for a gateway may name another'), value);
+      return this.#conclude(unreadable('its options for a gateway may name another model'), value);
     }
     this.#isOfOptions = key !== null && isGatewayOptions(key);
     this.#reference = key === null ? null : referenceIn(key);
-    const against = key === null ? unreadable('a key is no JSON text') : this.#names.take(key);
+    const against =
+      key === null
+        ? unreadable('one of its keys is not a valid JSON string')
+        : this.#names.take(key);
     if (against !== null) this.#conclude(against, value);
   }
 
@@ -137,7 +140,7 @@ class ModelVisitor implements JsonVisitor {
     if (key === MODEL && this.#found === null) {
       if (kind === 'string') return 'keep';
       if (this.#names === null) this.#conclude(ABSENT, value);
-      // Null is as good as none.
+      // `null` counts as absent.
       else if (value.firstByte !== LETTER_N) this.#names.takeNoText();
     } else if (key === STREAM && this.#wantsStream && isWordByte(value.firstByte)) {
       this.#isStream = value.firstByte === LETTER_T;
@@ -147,7 +150,7 @@ class ModelVisitor implements JsonVisitor {
     return 'skip';
   }
 
-  /** `null` refers to nothing, and a prompt that is a string refers to nothing stored. */
+  /** `null` is not a reference, and a prompt that is a string does not refer to a stored one. */
   #takeReference({ firstByte }: WalkedValue, kind: ValueKind): void {
     const field = this.#reference;
     if (field === null) return;
@@ -156,13 +159,13 @@ class ModelVisitor implements JsonVisitor {
     this.#names?.takeReference(field === PROMPT ? 'prompt.id' : field);
   }
 
-  /** Takes the model, which is all that is kept. */
+  /** Reads the model, the only value that is kept. */
   end(value: WalkedValue): void {
     const start = value.start + QUOTE_BYTES;
     const end = value.end - QUOTE_BYTES;
     const model = end - start > MODEL_BYTES_MAX ? null : textOf(value.kept);
     if (model === null) {
-      const why = `its value is not a JSON text of at most ${MODEL_BYTES_MAX} bytes`;
+      const why = `its value is not a JSON string of at most ${MODEL_BYTES_MAX} bytes`;
       this.#conclude(unreadable(why), value);
       return;
     }
@@ -173,18 +176,18 @@ class ModelVisitor implements JsonVisitor {
   record(isWhole: boolean, value: WalkedValue): void {
     if (!isWhole) this.#state = unreadable('the JSON is malformed');
     else if (this.#names === null) this.#conclude(this.#found ?? ABSENT, value);
-    // Another value behind it would be one that some parsers read.
+    // Some parsers would read another value after it.
     else this.#isBehindObject = true;
   }
 
   stray(): void {
     if (this.#isBehindObject) this.#state = unreadable('something follows the JSON');
     else if (this.#names === null) this.#state = ABSENT;
-    // UTF-16 and other encodings, forms that do not say so, or no object at all.
-    else this.#state = unreadable('it is no JSON object in UTF-8');
+    // UTF-16 or another encoding, a form with the wrong content type, or not an object.
+    else this.#state = unreadable('it is not a JSON object in UTF-8');
   }
 
-  /** The text has ended, and no state is final yet. */
+  /** Called at the end of the text if the state is not final yet. */
   endText(isOpen: boolean): void {
     const found = isOpen && this.#names !== null ? null : this.#found;
     const absent = isOpen ? unreadable('the JSON ends too early') : (this.#names?.end() ?? ABSENT);
@@ -215,7 +218,7 @@ const FIRST_LETTERS: ReadonlySet<number> = new Set(
   ].map((name) => name.charCodeAt(0)),
 );
 
-/** Whether a key is plain ASCII and begins like none of the names that matter: most do, and need no decoding. */
+/** Whether a key is plain ASCII and starts unlike all relevant names. Most keys do, and need no decoding. */
 function isPlainOther(key: Uint8Array): boolean {
   if (FIRST_LETTERS.has((key[0] ?? 0) | LOWER_CASE)) return false;
   return key.every((byte) => byte >= 0x20 && byte < 0x7f && byte !== BACKSLASH);

@@ -6,36 +6,36 @@ import { renameModel } from './rename-model.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /**
- * Maximum size of a kept body that goes out in one piece, which is the cheapest way for the many small ones. Nobody
- * learns when the runtime has written such a one, so that it counts until the upstream answers.
+ * Maximum size of a kept body that is sent in one piece, the cheapest way for the many small ones. The runtime does not
+ * report when it has written such a body, so its memory counts until the upstream responds.
  */
 const PIECE_BYTES_MAX = 32 * 1024;
 
-/** A body that is held in memory, so that it can go out more than once. */
+/** A body that is kept in memory, so that it can be sent more than once. */
 export interface KeptBody extends OutgoingBody {
-  /** Null: the request has no body, or it is gone. */
+  /** null if the request has no body, or its memory was released. */
   readonly bytes: Uint8Array | null;
-  /** Whether its room was given to others, so that it cannot go out any more. */
+  /** Whether its memory was released to others, so that it cannot be sent again. */
   readonly isGone: boolean;
-  /** Lets others have its room from now on: a copy goes out, and this would be needed for one more try alone. */
+  /** Makes its memory available to others: a copy is being sent, and this one is only needed for another attempt. */
   spare(): void;
-  /** Wants its room again, for one more try. */
+  /** Claims its memory again, for another attempt. */
   unspare(): void;
 }
 
 /** Starts a time limit, which calls `stop` when it is exceeded. Returns the function that ends the limit. */
 type TimeLimit = (stop: () => void) => () => void;
 
-/** Bounds of the time that the caller may take to send a body. */
+/** Limits on the time that the caller may take to send a body. */
 export interface ReadLimits {
   readonly pace?: UploadPace | null;
   readonly limit?: TimeLimit | null;
 }
 
 /**
- * Reads a body whole and keeps it; a small one that was read whole already is kept in any case. Null, and the body is
- * as it was: it is longer than `bytesMax`, its length is not known, or so much is not free. `aborted`: the caller left or
- * exceeded the limit, or its watch found a fault, and nothing is left of it.
+ * Reads a body completely and keeps it. A small one that was already read completely is always kept. Returns null, and
+ * leaves the body unchanged, if it is longer than `bytesMax`, of unknown length, or not enough memory is free. Returns
+ * `aborted` if the caller left, exceeded the limit, or its watch found a fault. The body is then lost.
  */
 export async function keepBody(
   body: OutgoingBody | KeptBody,
@@ -68,7 +68,7 @@ class WholeKeptBody implements KeptBody {
   readonly watch = null;
   #bytes: Uint8Array | null;
   #isGone = false;
-  /** Null: nothing of it is on its way. */
+  /** null if nothing is being sent. */
   #out: Pump | null = null;
   readonly #isCopy: boolean;
 
@@ -88,7 +88,7 @@ class WholeKeptBody implements KeptBody {
   }
 
   open(): BodyInit | null {
-    if (this.#isGone) throw new Error('the body is gone');
+    if (this.#isGone) throw new Error('the memory of the body was released');
     const bytes = this.#bytes;
     this.#stop();
     if (bytes === null) return null;
@@ -112,14 +112,14 @@ class WholeKeptBody implements KeptBody {
   }
 
   unspare(): void {
-    // The end of the try before does not spare it.
+    // The end of the previous attempt must not spare it.
     this.#stop();
     this.reservation.unspare();
   }
 
   answered(): void {
     this.#drop();
-    // What is still on its way out is in memory until then.
+    // Bytes that are still being sent stay in memory until then.
     if (this.#out === null) this.reservation.release();
   }
 
@@ -132,9 +132,9 @@ class WholeKeptBody implements KeptBody {
   whole = (): null => null;
   withoutModelPrefix = (): null => null;
 
-  /** The runtime holds nothing any more of what went out. */
+  /** Called when the runtime no longer holds any of the sent bytes. */
   #handedOn(out: Pump): void {
-    // That of an earlier try.
+    // It belongs to an earlier attempt.
     if (this.#out !== out) return;
     this.#out = null;
     if (this.#isCopy || this.#isGone) this.discard();
@@ -157,14 +157,14 @@ export function keptBytes(bytes: Uint8Array, reservation: Reservation): KeptBody
   return new WholeKeptBody(bytes, reservation);
 }
 
-/** A copy of a kept body that goes out in its place, once. */
+/** A copy of a kept body that is sent once in its place. */
 export function copiedBody(bytes: Uint8Array, budget: BodyBudget): KeptBody {
   return new WholeKeptBody(bytes, budget.count(bytes.length), true);
 }
 
 /**
- * A kept body under another model name. What is held meanwhile is the body that it is made from, each time
- * that it goes out: a call may wait for long at each upstream. Null: it names no model.
+ * A kept body with another model name. Only the original is held in memory, and the renamed body is built each time it
+ * is sent, because a call may wait a long time at each upstream. Returns null if the body names no model.
  */
 export function renamedBody(body: KeptBody, model: string): KeptBody | null {
   const renamed = (): Uint8Array | null => {
@@ -184,7 +184,7 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
     isComing: false,
     reservation: body.reservation,
     open() {
-      if (body.isGone) throw new Error('the body is gone');
+      if (body.isGone) throw new Error('the memory of the body was released');
       return renamed();
     },
     sent: Promise.resolve(),
@@ -198,7 +198,7 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
   };
 }
 
-/** Reads the rest of a body. Not a function: nothing is left to read. */
+/** Reads the rest of a body. If it is not a function, there is nothing left to read. */
 type ReadRest = (() => Promise<ArrayBuffer>) | Uint8Array | null;
 
 function readingOf(body: OutgoingBody, pace: UploadPace | null): ReadRest {
@@ -218,11 +218,11 @@ async function bytesOf(
   const { promise: gone, resolve } = Promise.withResolvers<'aborted'>();
   const leave = (): void => resolve('aborted');
   signal.addEventListener('abort', leave);
-  // A signal for the limit, and one of both, would cost a small call more than the rest of the read.
+  // A signal for the limit, combined with the caller's, would cost a small call more than the rest of the read.
   const endLimit = limit?.(leave);
   try {
     if (signal.aborted) return 'aborted';
-    // On Workers a read may stay open for ever when the client has left: only the signal tells.
+    // On Workers, a read may stay pending forever after the client has left. Only the signal reports that.
     const read = await Promise.race([reading(), gone]);
     return read === 'aborted' ? read : new Uint8Array(read);
   } catch {

@@ -6,8 +6,8 @@ import { createMultipartKeyScan } from './multipart-keys.ts';
 import { createUrlencodedKeyScan } from './urlencoded-keys.ts';
 
 /**
- * The scan for a body of that type, where the call's own key is `own`. Null: it is no form, whose fields
- * alone are looked at. Texts in JSON may speak of keys.
+ * The key scan for a body of a content type, where `own` is the call's own key. Returns null if the body is not a form.
+ * Only the fields of forms are scanned, because text in JSON may mention keys.
  */
 export function keyScanFor(contentType: string, own: string | null): KeyScan | null {
   if (mayBeUrlencoded(contentType)) return createUrlencodedKeyScan(own);
@@ -16,12 +16,12 @@ export function keyScanFor(contentType: string, own: string | null): KeyScan | n
   return boundary === null ? null : createMultipartKeyScan(boundary, own);
 }
 
-/** Whether a body of that type has fields that are looked at. */
+/** Whether the fields of a body of this type are scanned. */
 export function isForm(contentType: string): boolean {
   return mayBeMultipart(contentType) || mayBeUrlencoded(contentType);
 }
 
-/** Looks for keys beside the model, if that is looked for. */
+/** Searches for keys, and for the model if that is needed. */
 export class KeyedScan implements ModelScan {
   readonly #model: ModelScan | null;
   readonly #keys: KeyScan;

@@ -1,51 +1,51 @@
 /**
- * Where a scan stands after the bytes it was given. All but `more` is final, and of a thorough scan `found` is
- * not: what follows may still be a second model.
+ * The state of a scan. Every state except `more` is final. In a thorough scan, `found` is not final either, because a
+ * second model may follow.
  */
 export type ScanState =
   | { readonly kind: 'more' }
-  /** `start` and `end` bound the bytes of the value in the body, without its quotes. */
+  /** `start` and `end` are the positions in the body of the value without its quotes. */
   | {
       readonly kind: 'found';
       readonly model: string;
       readonly start: number;
       readonly end: number;
     }
-  /** The body has no model, or one that is not a text. */
+  /** The body has no model, or one that is not a string. */
   | { readonly kind: 'absent' }
   /** `why` continues the sentence "The model could not be read: …". */
   | {
       readonly kind: 'unreadable';
       readonly why: string;
-      /** The field that names the model by reference, in a body that does not name it otherwise. */
+      /** The field that names the model by reference, if the body does not name it directly. */
       readonly reference?: string;
     }
-  /** A thorough scan has seen a second one. Which of them counts, every parser decides for itself. */
+  /** A thorough scan has found a second model. Parsers differ in which one they use. */
   | { readonly kind: 'twice' }
-  /** A field of the form holds a gateway key, or names another method: see `KeyFound`. */
+  /** A field of the form contains a gateway key or overrides the method (see `KeyFound`). */
   | { readonly kind: 'key'; readonly field: string | null; readonly isMethod?: true };
 
 /**
- * How a body is scanned. `thorough`: to its end, taking nothing that another parser could take for another model.
- * Otherwise the first model counts, and what follows is not looked at.
+ * How a body is scanned. `thorough` scans to the end and rejects everything that another parser could read as another
+ * model. With `first` the first model counts, and the rest is not scanned.
  */
 export type Depth = 'first' | 'thorough';
 
-/** Looks for the model in a body that comes in chunks, whatever their borders. */
+/** Searches for the model in a body that may be split into chunks anywhere. */
 export interface ModelScan {
-  /** Takes the next bytes. Changes nothing once the state is final. */
+  /** Scans the next bytes. Has no effect once the state is final. */
   push(chunk: Uint8Array): ScanState;
-  /** The body has ended: the state is final from here on. */
+  /** Called at the end of the body. The state is final afterwards. */
   end(): ScanState;
-  /** Whether the body asks for a stream, as far as the scan was asked to look for that. */
+  /** Whether the body requests a stream, if the scan was asked to search for that. */
   readonly isStream: boolean;
-  /** Whether what follows may change its state. */
+  /** Whether further bytes may change the state. */
   readonly goesOn: boolean;
-  /** Bytes at the end of what was pushed that stand in something not decided yet. */
+  /** Number of trailing bytes that belong to something undecided. */
   readonly undecidedBytes: number;
 }
 
-/** Whether what follows may change the state of a scan. */
+/** Whether further bytes may change the state of a scan. */
 export function goesOn({ kind }: ScanState, depth: Depth): boolean {
   return kind === 'more' || (kind === 'found' && depth === 'thorough');
 }
@@ -54,7 +54,7 @@ export const MORE: ScanState = { kind: 'more' };
 export const ABSENT: ScanState = { kind: 'absent' };
 const TWICE: ScanState = { kind: 'twice' };
 
-/** Names under which some providers take models in place of the one that is named, in lower case and without separators. */
+/** Names under which some providers accept models that replace the named one, in lower case and without separators. */
 const LISTS: ReadonlySet<string> = new Set([
   'contentpolicyfallbacks',
   'contextwindowfallbackdict',
@@ -66,15 +66,15 @@ const LISTS: ReadonlySet<string> = new Set([
   'userconfig',
 ]);
 
-/** Names of objects with options for a gateway, which may hold another model: LiteLLM's and Vercel's. */
+/** Names of objects with options for a gateway, which may contain another model (LiteLLM and Vercel). */
 const GATEWAY_OPTIONS: ReadonlySet<string> = new Set(['extrabody', 'provideroptions']);
 
-/** Whether a name, in lower case, stands for models in place of the one that is named. */
+/** Whether a name, in lower case, lists models that replace the named one. */
 export function isModelList(folded: string): boolean {
   return LISTS.has(withoutSeparators(folded)) || folded.startsWith('model[');
 }
 
-/** Whether a name stands for an object with options for a gateway. */
+/** Whether a name is that of an object with options for a gateway. */
 export function isGatewayOptions(name: string): boolean {
   return GATEWAY_OPTIONS.has(withoutSeparators(foldedName(name)));
 }
@@ -90,9 +90,9 @@ function withoutSeparators(folded: string): string {
 }
 
 /**
- * Names under which providers accept something with its own model, or the model itself, in lower case and without
- * separators: an assistant, an agent, a preset, a stored prompt, an earlier response, a deployment. Servers
- * that speak protobuf's JSON take `agentId` for `agent_id`.
+ * Names under which providers accept a model, or something that has its own model, in lower case and without
+ * separators: an assistant, an agent, a preset, a stored prompt, an earlier response, a deployment. Servers that use
+ * protobuf's JSON mapping accept `agentId` for `agent_id`.
  */
 const REFERENCES: ReadonlySet<string> = new Set([
   'agent',
@@ -128,17 +128,17 @@ const REFERENCES: ReadonlySet<string> = new Set([
   'workflowid',
 ]);
 
-/** A string under this name is a prompt; an object names a stored prompt. */
+/** A string under this name is a prompt, and an object refers to a stored prompt. */
 export const PROMPT = 'prompt';
 
-/** The field that a name stands for, if it may refer to a model; null: it does not. */
+/** The field name, if it may refer to a model. null otherwise. */
 export function referenceIn(name: string): string | null {
   const folded = foldedName(name);
   if (folded === PROMPT) return PROMPT;
   return REFERENCES.has(withoutSeparators(folded)) ? name : null;
 }
 
-/** Whether a field of a form with this name says which model a call is for, to some parser. */
+/** Whether some parser may take the model of a call from a form field with this name. */
 export function matters(name: string): boolean {
   const reference = referenceIn(name);
   return mayNameOther(name) || (reference !== null && reference !== PROMPT);
@@ -149,31 +149,28 @@ export function foldedName(name: string): string {
   return name.toUpperCase().toLowerCase();
 }
 
-/**
- * Counts the top-level names of a body that some parser may take for `model`: those of Go and .NET make no
- * difference between upper and lower case.
- */
+/** Counts the top-level names of a body that some parser may read as `model`. Those of Go and .NET ignore case. */
 export class BodyModelNames {
   #models = 0;
   #oddity: string | null = null;
   #reference: string | null = null;
 
-  /** Takes a name. The answer is what speaks against the body from here on; null: nothing does. */
+  /** Counts a name. Returns a state if the name makes the body unusable, and null otherwise. */
   take(name: string): ScanState | null {
     const folded = foldedName(name);
-    if (isModelList(folded)) return unreadable(`there are several, under ${folded}`);
+    if (isModelList(folded)) return unreadable(`\`${folded}\` lists several models`);
     if (folded !== 'model') return null;
     this.#models += 1;
     if (name !== folded) this.#oddity = 'its name is not written in lower case';
     return this.#models === 1 ? null : TWICE;
   }
 
-  /** Notes that no text stands under `model`. Nobody knows what that means to an upstream. */
+  /** Notes that `model` is not a string. How upstreams handle that is unknown. */
   takeNoText(): void {
-    this.#oddity = 'its value is not a text';
+    this.#oddity = 'its value is not a string';
   }
 
-  /** Notes a field that refers to something with a model. It matters only where the body names no model. */
+  /** Notes a field that refers to something with a model. It only matters if the body names no model. */
   takeReference(field: string): void {
     this.#reference ??= field;
   }
@@ -183,27 +180,31 @@ export class BodyModelNames {
     if (this.#oddity !== null) return unreadable(this.#oddity);
     const reference = this.#reference;
     if (reference === null) return ABSENT;
-    return { kind: 'unreadable', why: `the field ${reference} names it by reference`, reference };
+    return {
+      kind: 'unreadable',
+      why: `the field \`${reference}\` names it by reference`,
+      reference,
+    };
   }
 }
 
-/**
- * Maximum bytes of a model's name. A longer one is taken for a mistake: it would be in every ticket.
- */
+/** Maximum bytes of a model name. A longer one counts as a mistake, because the name is stored in every ticket. */
 export const MODEL_BYTES_MAX = 1_024;
 
-/** The state of a scan that cannot go on. */
+/** The state of a scan that cannot continue. */
 export function unreadable(why: string): ScanState {
   return { kind: 'unreadable', why };
 }
 
-/** The state of a scan that has found the model. Some routers take a list of names for several models. */
+/** The state of a scan that has found the model. Some routers accept a list of names for several models. */
 export function foundAt(model: string, start: number, end: number, depth: Depth): ScanState {
   const isList = depth === 'thorough' && model.includes(',');
-  return isList ? unreadable('its value names several') : { kind: 'found', model, start, end };
+  return isList
+    ? unreadable('its value lists several models')
+    : { kind: 'found', model, start, end };
 }
 
-/** Bytes kept while a name or a value passes by, up to a bound: no allocation per byte. */
+/** Keeps the bytes of a name or a value up to a maximum, without an allocation per byte. */
 export class Capture {
   readonly #bytes: Uint8Array;
   #length = 0;
@@ -221,22 +222,22 @@ export class Capture {
     this.#length += 1;
   }
 
-  /** Bytes that passed by, those beyond the bound included. */
+  /** Number of bytes added, including those beyond the maximum. */
   get length(): number {
     return this.#length;
   }
 
-  /** Whether more passed by than could be kept. */
+  /** Whether more bytes were added than could be kept. */
   get isCut(): boolean {
     return this.#length > this.#bytes.length;
   }
 
-  /** The bytes that were kept. Changes with the next one. */
+  /** The bytes that were kept. The next added byte changes them. */
   get bytes(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** The text of the bytes that were kept, or of the first `bytes` of them; null: not UTF-8. */
+  /** The text of the kept bytes, or of the first `bytes` of them. null if they are not UTF-8. */
   text(bytes = this.#length): string | null {
     try {
       return utf8.decode(this.#bytes.subarray(0, bytes));

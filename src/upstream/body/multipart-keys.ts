@@ -12,15 +12,14 @@ const TAB = 0x09;
 const HEADERS_BYTES_MAX = 8_192;
 
 /**
- * Places of the next byte: `skipped` (a file, or what stands before the first part) → `boundary_end`
- * → `headers` → `value` or `skipped` … `end`
+ * Position of the next byte. The order is `skipped` (a file, or the text before the first part) → `boundary_end` →
+ * `headers` → `value` or `skipped` … `end`.
  */
 type KeyPosition = 'skipped' | 'boundary_end' | 'headers' | 'value' | 'end';
 
 /**
- * Looks for gateway keys in the fields of multipart/form-data that are no files. It takes the form apart as
- * the most lenient parser would: what is sent out by mistake is a key to any of them. Files pass at the
- * speed of the engine's own search.
+ * Searches multipart/form-data for gateway keys in fields that are not files. It parses the form like the most lenient
+ * parser, because a key must not be readable by any of them. Files are skipped at the speed of the engine's own search.
  */
 export function createMultipartKeyScan(boundary: string, own: string | null): KeyScan {
   return new MultipartKeyScan(boundary, own);
@@ -30,13 +29,13 @@ class MultipartKeyScan implements KeyScan {
   readonly #own: string | null;
   readonly #delimiter: Uint8Array;
   #place: KeyPosition = 'skipped';
-  /** Bytes of the delimiter that match since the line began; -1: the line is another. */
+  /** Number of delimiter bytes that match since the start of the line. -1 if the line does not match. */
   #matched = 0;
-  /** Whether one `-` stands behind the boundary. */
+  /** Whether one `-` has followed the boundary. */
   #isDashed = false;
-  /** Bytes of the header's line so far, but for its end. */
+  /** Number of bytes of the current header line, without its end. */
   #lineBytes = 0;
-  /** Bytes of the part so far. */
+  /** Number of bytes of the current part. */
   #partBytes = 0;
   #names: readonly string[] = [];
   readonly #headers = new Capture(HEADERS_BYTES_MAX);
@@ -99,7 +98,10 @@ class MultipartKeyScan implements KeyScan {
     this.#place = 'boundary_end';
   }
 
-  /** Only `--`, or blanks and the end of the line, make it a boundary: it may begin a longer word. */
+  /**
+   * A boundary is only valid if `--`, or blanks and the end of the line, follow it. Otherwise it is part of a longer
+   * word.
+   */
   #boundaryEnd(byte: number): void {
     if (byte === LF) {
       this.#place = 'headers';
@@ -132,7 +134,7 @@ class MultipartKeyScan implements KeyScan {
 
   #valueByte(byte: number): void {
     this.#value.add(byte);
-    // It is known by now how the value begins.
+    // The part that was read is enough to decide whether it is a key.
     if (this.#value.isCut) this.#endValue(this.#value.length);
   }
 

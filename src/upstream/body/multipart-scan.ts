@@ -20,20 +20,22 @@ const DASH = 0x2d;
 const SPACE = 0x20;
 const TAB = 0x09;
 
-/** Maximum bytes of a part's headers. They are a few lines; longer ones are a mistake. */
+/** Maximum bytes of a part's headers. Headers are a few lines, so more bytes indicate a mistake. */
 const PART_HEADERS_BYTES_MAX = 8_192;
 
 /**
- * Places of the next byte: `content` (of a part, or what stands before the first one) →
- * `boundary_end` (behind a boundary: `--` or the end of the line) → `headers` → `content` … `end`
+ * Position of the next byte. The order is `content` (of a part, or the text before the first one) → `boundary_end`
+ * (after a boundary: `--` or the end of the line) → `headers` → `content` … `end`.
  */
 type ScanPosition = 'content' | 'boundary_end' | 'headers' | 'end';
 
 /**
- * Finds the form field `model` in multipart/form-data. Parts with a file name are files whatever
- * their field is called. The search for a boundary starts at the ends of lines only, so a file passes
- * at the speed of the engine's own search. A thorough scan takes only forms that every parser takes apart alike:
- * it rejects lines that begin with `--` and the stem of the boundary, and are not a boundary.
+ * Finds the form field `model` in multipart/form-data. Parts with a file name are files, whatever their field is
+ * called. The search for a boundary starts only at line ends, so files are skipped at the speed of the engine's own
+ * search.
+ *
+ * A thorough scan accepts only forms that every parser splits in the same way. It rejects lines that begin with `--`
+ * and the stem of the boundary but are not a boundary.
  */
 export function createMultipartModelScan(
   boundary: string,
@@ -44,34 +46,34 @@ export function createMultipartModelScan(
 }
 
 class MultipartModelScan implements ModelScan {
-  /** No form asks for an event stream. */
+  /** A form cannot request an event stream. */
   readonly isStream = false;
   readonly depth: Depth;
   readonly undecidedBytes = 0;
   readonly #delimiter: Uint8Array;
   #state: ScanState = MORE;
   #place: ScanPosition = 'content';
-  /** The bytes of the boundary after the stem, and how many of them were read. */
+  /** The bytes of the boundary after the stem, and the number of them that were read. */
   readonly #tail: Uint8Array;
   #tailRead = 0;
-  /** Bytes of the delimiter that match so far. The first boundary has no line before it. */
+  /** Number of delimiter bytes that match so far. No line precedes the first boundary. */
   #matched = 2;
   #sawBoundary = false;
-  /** The byte before this one behind a boundary; 0: none yet. */
+  /** The previous byte after a boundary. 0 if there is none yet. */
   #last = 0;
-  /** Bytes of the empty line that ends the headers, so far. */
+  /** Number of bytes that match of the empty line that ends the headers. */
   #blank = 0;
   #isModel = false;
   #modelStart = 0;
-  /** Where the last delimiter began. */
+  /** Position at which the last delimiter began. */
   #contentEnd = 0;
-  /** Bytes in the chunks before this one. */
+  /** Number of bytes in the chunks before this one. */
   #offset = 0;
   readonly #headers = new Capture(PART_HEADERS_BYTES_MAX);
   readonly #value: Capture;
-  /** Null: the first model will do. */
+  /** null if the first model is enough. */
   readonly #names: BodyModelNames | null;
-  /** Whether what matches so far began at the end of a line that other parsers alone take for one. */
+  /** Whether the current match began at a line end that only some parsers recognize. */
   #isBare = false;
 
   constructor(boundary: string, depth: Depth, stem: string) {
@@ -115,7 +117,7 @@ class MultipartModelScan implements ModelScan {
     this.#state = unreadable(
       this.#sawBoundary
         ? 'the form ends before its last boundary'
-        : 'the boundary that the content type names does not occur',
+        : 'the boundary of the content type does not occur in it',
     );
     return this.#state;
   }
@@ -143,7 +145,7 @@ class MultipartModelScan implements ModelScan {
     }
   }
 
-  /** A carriage return stands nowhere in the delimiter but at its start: no other overlap exists. */
+  /** A carriage return occurs in the delimiter only at its start, so no other overlap exists. */
   #match(byte: number, position: number): void {
     if (byte === this.#delimiter[this.#matched]) this.#matched += 1;
     else if (this.#names === null) this.#matched = byte === CR ? 1 : 0;
@@ -156,7 +158,7 @@ class MultipartModelScan implements ModelScan {
     this.#last = 0;
   }
 
-  /** To some parsers a line ends with either of the two characters that end it: they see other parts. */
+  /** Some parsers end a line at either CR or LF, and therefore see other parts. */
   #matchBare(byte: number): void {
     const isBehindCr = this.#matched === 1 && byte === DASH;
     this.#isBare = byte === LF || isBehindCr;
@@ -164,7 +166,10 @@ class MultipartModelScan implements ModelScan {
     if (!this.#sawBoundary) this.#state = unreadable('the form does not begin with its boundary');
   }
 
-  /** Only `--`, or blanks and the end of the line, make it a boundary: it may begin a longer word. */
+  /**
+   * A boundary is only valid if `--`, or blanks and the end of the line, follow it. Otherwise it is part of a longer
+   * word.
+   */
   #boundaryEnd(byte: number): void {
     if (this.#tailRead < this.#tail.length) {
       if (byte !== this.#tail[this.#tailRead]) this.#state = BARE;
@@ -179,7 +184,7 @@ class MultipartModelScan implements ModelScan {
       this.#endPart();
       this.#place = 'headers';
       this.#headers.clear();
-      // The end of this line and an empty one end the headers too: a part may have none.
+      // The end of this line and an empty line also end the headers, because a part may have none.
       this.#blank = 2;
     } else if (last === DASH && byte === DASH) {
       this.#endPart();
@@ -193,7 +198,7 @@ class MultipartModelScan implements ModelScan {
     }
   }
 
-  /** Something that some parsers would still take for a part. */
+  /** Rejects content after the form, which some parsers would still read as a part. */
   #behind(byte: number): void {
     const isBlank = isLineEnd(byte) || byte === LF;
     if (!isBlank) this.#state = unreadable('something follows the form');
@@ -209,7 +214,7 @@ class MultipartModelScan implements ModelScan {
       this.#modelStart = position + 1;
       this.#value.clear();
       this.#place = 'content';
-      // A part without content may end right here: its empty line is the delimiter's, to some parsers.
+      // A part without content may end here. Some parsers count its empty line as part of the delimiter.
       this.#matched = 2;
       this.#isBare = this.#names !== null;
     } else if (this.#headers.isCut) {
@@ -226,11 +231,11 @@ class MultipartModelScan implements ModelScan {
     }
     const isModel = field.name === 'model';
     const reference = referenceIn(field.name);
-    // A prompt in a form is a string.
+    // In a form, `prompt` is always a string.
     if (reference !== null && reference !== PROMPT) this.#names.takeReference(reference);
     const against = this.#names.take(field.name);
     if (against !== null) this.#state = against;
-    else if (isModel && !field.isText) this.#state = unreadable('its field is a file, or encoded');
+    else if (isModel && !field.isText) this.#state = unreadable('its field is a file or encoded');
     return isModel;
   }
 
@@ -246,10 +251,10 @@ class MultipartModelScan implements ModelScan {
   }
 }
 
-/** The boundary between lines that do not end as they should, or with more behind it than the end of its line. */
-const BARE = unreadable('its boundary stands where some parsers see one and others do not');
+/** A boundary after a nonstandard line end, or followed by more than the end of its line. */
+const BARE = unreadable('its boundary occurs where only some parsers recognize it');
 
-/** Where a byte is from there on; the length of the chunk: nowhere. */
+/** Position of a byte from a position onward, or the length of the chunk if it does not occur. */
 function indexIn(chunk: Uint8Array, byte: number, from: number): number {
   const at = chunk.indexOf(byte, from);
   return at === -1 ? chunk.length : at;
@@ -259,7 +264,7 @@ function isLineEnd(byte: number): boolean {
   return byte === SPACE || byte === TAB || byte === CR;
 }
 
-/** Some writers send the names of files in the encoding of their system. */
+/** Some clients send file names in the encoding of their system. */
 function textOf(headers: Capture): string {
   return headers.text() ?? latin1.decode(headers.bytes);
 }

@@ -4,51 +4,53 @@ import { pump, writePaced, type Pump, type WriteBody } from './pump.ts';
 import { bytesOf, joined } from './chunks.ts';
 import type { BodyWatch } from './watch.ts';
 
-/** Maximum size of a body that goes out in one piece. */
+/** Maximum size of a body that is sent in one piece. */
 export const WHOLE_BYTES_MAX = 256 * 1024;
 
-/** A body that is in memory as a whole, and what is held for it. */
+/** A body that is completely in memory, and the reservation for it. */
 interface WholeBody {
   readonly bytes: Uint8Array;
   readonly reservation: Reservation;
 }
 
-/** A request's body on its way to the upstream. Exactly one of `open` and `discard` comes first. */
+/**
+ * A request's body on its way to the upstream. The first call must be either `open` or `discard`, and only one of them.
+ */
 export interface OutgoingBody {
-  /** Bytes of the whole body; null: known only at its end. */
+  /** Length of the whole body in bytes. null if it is unknown until its end. */
   readonly contentLength: number | null;
-  /** The room that what was read of it takes; null: nothing was. */
+  /** The memory for the part that was read. null if nothing was read. */
   readonly reservation: Reservation | null;
-  /** Whether the caller has not sent all of it yet. */
+  /** Whether the caller is still sending it. */
   readonly isComing: boolean;
   /**
-   * Gives what goes into `fetch`, once. A body of known length goes out with its Content-Length, whatever
-   * the request's headers say. `pace` measures how long the rest is waited for.
+   * Returns the body for `fetch`, once. A body of known length is sent with its Content-Length, whatever the request's
+   * headers contain. `pace` measures the time spent waiting for the rest.
    */
   open(pace?: UploadPace | null): BodyInit | null;
-  /** Reads all of it, in place of `open`. Absent: some of it was read, or there is none. */
+  /** Reads the whole body, instead of `open`. Absent if some of it was already read, or there is none. */
   readonly read?: () => Promise<ArrayBuffer>;
   /**
-   * Resolves when the body was handed over or given up; never rejects. It must be kept alive with
-   * `waitUntil` from `open` on, and comes to an end by `discard` where the upstream stops reading.
+   * Resolves when the body was handed over or discarded, and never rejects. After `open` it must be kept alive with
+   * `waitUntil`. If the upstream stops reading, `discard` ends it.
    */
   readonly sent: Promise<void>;
-  /** Looks on while the rest of it goes out, and may break it off; null: nobody need. */
+  /** Scans the rest while it is sent, and may abort it. null if that is not needed. */
   readonly watch: BodyWatch | null;
-  /** Gives all of it, in place of `open`; null: some of it was not read, and it is as it was. */
+  /** Returns the whole body, instead of `open`. Returns null, and changes nothing, if some of it is unread. */
   whole(): WholeBody | null;
-  /** The upstream has answered: what went out in one piece takes no more room. */
+  /** Called when the upstream has responded. A body that was sent in one piece then releases its memory. */
   answered(): void;
-  /** Gives up what was not handed over. Must be called when the call ends; may be called at any time. */
+  /** Discards everything that was not handed over. Must be called when the call ends, and may be called at any time. */
   discard(): void;
   /**
-   * The same body without the first characters of its model, which must be ASCII. It takes this
-   * one's place. Null: not possible, because the body is compressed or its model was not read.
+   * Returns the same body without the first characters of its model, which must be ASCII. It replaces this one. Returns
+   * null if that is not possible, because the body is compressed or its model was not read.
    */
   withoutModelPrefix(characters: number): OutgoingBody | null;
 }
 
-/** The body of a request that was not read, passed on natively. */
+/** The unread body of a request, which is piped natively. */
 export function unreadBody(request: Request): OutgoingBody {
   const { body } = request;
   const contentLength = body === null ? 0 : contentLengthOf(request);
@@ -87,28 +89,26 @@ export function unreadBody(request: Request): OutgoingBody {
   };
 }
 
-/** The length that a request names; null: none, or not a number. */
+/** The length that a request declares. null if there is none, or it is not a number. */
 export function contentLengthOf(request: Request): number | null {
   const text = request.headers.get('content-length');
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-/** A body of which some or all was read. */
+/** A body that was read partly or completely. */
 export interface ReadParts {
-  /** The pieces that were read, in order. */
   readonly chunks: readonly Uint8Array[];
-  /** The rest, unread; null: all was read. */
+  /** The unread rest. null if everything was read. */
   readonly rest: ReadableStream<Uint8Array> | null;
   readonly contentLength: number | null;
-  /** Held for the chunks. */
+  /** Memory reserved for the chunks. */
   readonly reservation: Reservation;
-  /** Where the model stands in the chunks, and whether as a JSON string; null: not in plain sight. */
+  /** Position of the model in the chunks, and whether it is a JSON string. null if the position is unknown. */
   readonly model: { readonly start: number; readonly end: number; readonly isJson: boolean } | null;
-  /** Scans the rest as it goes out; null: it need not be looked at. */
+  /** Scans the rest while it is sent. null if that is not needed. */
   readonly watch: BodyWatch | null;
 }
 
-/** The body of a request that was read in part or as a whole. */
 export function readBody(parts: ReadParts): OutgoingBody {
   return new ReadOutgoingBody(parts);
 }
@@ -124,7 +124,7 @@ class ReadOutgoingBody implements OutgoingBody {
   #pace: UploadPace | null = null;
   #settle: () => void;
   #isTaken = false;
-  /** It went out in one piece, which the runtime holds until it is written. */
+  /** Whether it was sent in one piece, which the runtime holds until it is written. */
   #isOut = false;
 
   constructor(parts: ReadParts) {
@@ -171,7 +171,7 @@ class ReadOutgoingBody implements OutgoingBody {
     if (this.#isOut) this.reservation.release();
   }
 
-  /** All that was read, as one piece that its taker holds from now on. */
+  /** Returns everything that was read as one piece, which the caller owns from then on. */
   #taken(length: number): Uint8Array {
     const bytes = joined(this.#chunks, length);
     this.watch?.stop();
@@ -206,10 +206,10 @@ class ReadOutgoingBody implements OutgoingBody {
     });
   }
 
-  /** Hands over what was read, giving back its bytes as they go. */
+  /** Sends the bytes that were read, and releases their memory as they are sent. */
   readonly #write: WriteBody = async (writer, signal) => {
     const { rest, reservation, watch } = this.#parts;
-    // What is watched goes out a piece behind.
+    // A watched body is sent one piece behind the scan.
     const isWatched = rest !== null && watch?.isOn === true;
     const held = isWatched ? watch.heldBytes : 0;
     for (;;) {
@@ -237,15 +237,15 @@ class ReadOutgoingBody implements OutgoingBody {
 }
 
 /**
- * Frees the memory of a piece that is done with. Left to the collector, which does not hurry, the bodies of
- * many calls would pile up. Pieces that were cut from one buffer follow one another.
+ * Frees the memory of a piece that is no longer needed. If it were left to the garbage collector, the bodies of many
+ * calls would accumulate. Pieces of the same buffer are adjacent.
  */
 function free(done: Uint8Array, next: Uint8Array | undefined): void {
   const { buffer } = done;
   if (buffer !== next?.buffer && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
-/** The part of the chunks from one position to another, without copying. */
+/** The chunks between two positions, without copying. */
 function cut(chunks: readonly Uint8Array[], start: number, end: number): Uint8Array[] {
   const found: Uint8Array[] = [];
   let at = 0;
@@ -257,7 +257,7 @@ function cut(chunks: readonly Uint8Array[], start: number, end: number): Uint8Ar
   return found;
 }
 
-/** Bytes that so many characters take in a JSON string: some clients write `\/` for a slash. */
+/** Number of bytes of the first characters in a JSON string. Some clients write `\/` for a slash. */
 function escapedLength(value: Uint8Array, characters: number): number {
   let at = 0;
   for (let left = characters; left > 0; left -= 1) {
@@ -268,5 +268,5 @@ function escapedLength(value: Uint8Array, characters: number): number {
 }
 
 function ignore(): void {
-  // The stream is given up; how that went concerns nobody.
+  // The stream is discarded, so a failure does not matter.
 }

@@ -11,7 +11,7 @@ export class PackedCopy {
     this.#unpacker = new Unpacker(packings, take);
   }
 
-  /** Whether the body is not compressed as declared, or is a bomb. Bytes read before that count. */
+  /** Whether the body is not compressed as declared, or is a decompression bomb. Bytes read before that still count. */
   get isLost(): boolean {
     return this.#isLost;
   }

@@ -12,7 +12,7 @@ const PACKINGS: ReadonlyMap<string, Packing> = new Map([
   ['zstd', 'zstd'],
 ]);
 
-/** Values that mean no coding. Some clients and servers put the charset into this header by mistake. */
+/** Values that mean no encoding. Some clients and servers put the charset into this header by mistake. */
 const NO_CODINGS: ReadonlySet<string> = new Set(['', 'identity', 'none', 'utf-8', 'utf8']);
 
 /**
@@ -21,7 +21,7 @@ const NO_CODINGS: ReadonlySet<string> = new Set(['', 'identity', 'none', 'utf-8'
  */
 const ROOM_FACTOR = 4;
 
-/** Maximum number of stacked codings. No known client or provider sends more than two. */
+/** Maximum number of stacked encodings. No known client or provider uses more than two. */
 const DEPTH_MAX = 3;
 
 /** Bytes that show whether a body is plain text. */
@@ -30,8 +30,8 @@ const HEAD_BYTES = 64;
 const PLAIN: readonly Packing[] = [];
 
 /**
- * Reads a `content-encoding`: the codings of a body in the order in which they were applied, empty for a plain body.
- * null if one of them cannot be decoded.
+ * Reads a `content-encoding` header. Returns the encodings in the order in which they were applied, empty for a plain
+ * body. Returns null if one of them cannot be decoded.
  */
 export function packingsOf(contentEncoding: string | null): readonly Packing[] | null {
   if (contentEncoding === null || contentEncoding === '') return PLAIN;
@@ -52,8 +52,8 @@ export function isPlain(contentEncoding: string | null): boolean {
 }
 
 /**
- * Decodes a body with these codings. It reads no further ahead than its own reader. Text that is wrongly labelled as
- * compressed stays as it is.
+ * Decodes a body with these encodings. It reads no further ahead than its own reader. Text that is labelled as
+ * compressed by mistake stays as it is.
  */
 export function unpacked(
   body: ReadableStream<Uint8Array>,
@@ -122,7 +122,6 @@ function isText(bytes: Uint8Array): boolean {
   return /^\s*(?:[[{:]|data:|event:)/.test(head);
 }
 
-/** A body that was decompressed into memory, and its reserved memory. */
 interface UnpackedWhole {
   readonly bytes: Uint8Array;
   readonly reservation: Reservation;
@@ -165,15 +164,15 @@ export async function unpackWhole(
   return { bytes: joined(chunks, length), reservation };
 }
 
-/** Headers of nearly all clients. They pass unchanged. */
+/** Values that nearly all clients send. They are forwarded unchanged. */
 const ALL_KNOWN = /^(?:(?:gzip|deflate|br|zstd|identity)(?:, ?|$))+$/;
 
 const NO_WEIGHT = /;\s*q\s*=\s*0(?:\.0*)?\s*(?:;|$)/i;
 
 /**
- * The `accept-encoding` for an upstream: what the caller accepts, without codings that Headgate cannot decode.
- * Headgate could not read a refusal in those. `*` becomes the codings that it stands for, and weights stay.
- * `identity` keeps proxies on the way from adding a coding.
+ * The `accept-encoding` for an upstream. It is what the caller accepts, without encodings that Headgate cannot decode,
+ * because it could not read an error response in those. `*` is replaced by the encodings that it represents, and
+ * weights stay. `identity` keeps proxies on the way from adding an encoding.
  */
 export function offeredEncodings(accepted: string): string {
   const text = accepted.trim();
@@ -184,7 +183,7 @@ export function offeredEncodings(accepted: string): string {
     const name = names[i] ?? '';
     if (name === 'identity' || PACKINGS.has(name)) return [item];
     if (name !== '*') return [];
-    // It only excludes codings, so it offers none.
+    // It only excludes encodings, so it offers none.
     if (NO_WEIGHT.test(item)) return [item];
     const weight = item.slice(1);
     const others = [...new Set(PACKINGS.values())].filter((other) => !names.includes(other));

@@ -2,16 +2,16 @@ import type { UploadPace } from '../transfer/upload-pace.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
-/** A body on its way out of memory. */
+/** A body that is being sent from memory. */
 export interface Pump {
   readonly readable: ReadableStream<Uint8Array>;
-  /** Breaks it off. */
+  /** Aborts it. */
   stop(): void;
 }
 
 /**
- * Writes what is in memory of a body, and gives the rest, which follows natively; null: there is none, and the writer
- * is closed. Each write ends when the runtime has handed it on.
+ * Writes the part of a body that is in memory, and returns the rest, which is piped natively. Returns null if there is
+ * no rest and the writer is closed. Each write ends when the runtime has handed it on.
  */
 export type WriteBody = (
   writer: WritableStreamDefaultWriter<Uint8Array>,
@@ -19,8 +19,8 @@ export type WriteBody = (
 ) => Promise<ReadableStream<Uint8Array> | null>;
 
 /**
- * Opens a stream through which a body goes out, with its length if that is known. `onEnd` is called once, when the
- * runtime holds nothing of it any more: it went out whole, nobody reads on, or it was stopped.
+ * Opens a stream that sends a body, with its length if that is known. `onEnd` is called once, when the runtime no
+ * longer holds any of it: it was sent completely, its reader stopped, or it was stopped.
  */
 export function pump(
   length: number | null,
@@ -34,7 +34,7 @@ export function pump(
   return { readable, stop: () => stop.abort() };
 }
 
-/** Writes the rest of a body, and measures how long each piece was waited for. */
+/** Writes the rest of a body, and measures the wait for each piece. */
 export async function writePaced(
   source: ReadableStream<Uint8Array>,
   writer: WritableStreamDefaultWriter<Uint8Array>,
@@ -86,12 +86,12 @@ async function run(
     await rest.pipeTo(writable, { signal });
     return true;
   } catch (error) {
-    // The upstream stopped reading, the caller left, or the call ended. `fetch` says which.
+    // The upstream stopped reading, the caller left, or the call ended. `fetch` reports which.
     writer.abort(error).catch(ignore);
     return false;
   }
 }
 
 function ignore(): void {
-  // The stream is given up; how that went concerns nobody.
+  // The stream is discarded, so a failure does not matter.
 }

@@ -8,18 +8,18 @@ import type { OutgoingBody, ReadParts } from './outgoing-body.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /**
- * How much of a large body is looked at first, as long as that is free: where the model comes first, as with most
- * clients, the call neither waits nor keeps others waiting. Where nothing is free it is the head.
+ * How much of a large body is read first, if that much is free. Most clients send the model first, and then the call
+ * neither waits nor delays others. If nothing is free, only the head is read.
  */
 const PEEK_BYTES = 16 * 1024;
 const BUFFER_BYTES_MAX = 256 * 1024;
 
-/** How much of a body of unknown length is asked for beyond its head, before it grows. */
+/** How many bytes beyond the head are reserved for a body of unknown length before it grows. */
 const UNKNOWN_BYTES = 256 * 1024;
 
 type FoundParts = Pick<ReadParts, 'model' | 'watch'>;
 
-/** The reading of a small body of known length. */
+/** Reads a small body of known length. */
 export class WholeReading {
   readonly #request: Request;
   readonly #signal: AbortSource;
@@ -39,7 +39,7 @@ export class WholeReading {
     this.#signal.addEventListener('abort', leave);
     try {
       if (this.#signal.aborted) return 'aborted';
-      // On Workers a read may stay open for ever when the client has left: only the signal tells.
+      // On Workers, a read may stay pending forever after the client has left. Only the signal reports that.
       const read = await Promise.race([this.#request.arrayBuffer(), gone]);
       if (read === null) return 'aborted';
       this.#bytes = new Uint8Array(read);
@@ -64,7 +64,7 @@ export class WholeReading {
   }
 }
 
-/** The reading of one body, up to the point where its model is known. */
+/** Reads a body up to the point where its model is known. */
 export class BodyReading {
   readonly #stream: ReadableStream<Uint8Array>;
   readonly #reader: ReadableStreamBYOBReader;
@@ -72,16 +72,16 @@ export class BodyReading {
   readonly #budget: BodyBudget;
   readonly #maxWaitMs: number;
   readonly #signal: AbortSource;
-  /** Buffers that are full, and the one that is being filled. */
+  /** Full buffers. `#buffer` is the one being filled. */
   readonly #full: Uint8Array[] = [];
   #buffer = new ArrayBuffer(0);
   #filled = 0;
   #bytes = 0;
   #isWhole = false;
   #reservation: Reservation;
-  /** All of it may be read at once, which is the cheapest way. */
+  /** Whether all of it may be read at once, which is the cheapest way. */
   readonly #isFree: boolean;
-  /** It ends after a first look, whether the model was found or not. */
+  /** Whether the search ends after the first read, even if no model was found. */
   readonly #mayGoUnfound: boolean;
 
   constructor(
@@ -140,14 +140,14 @@ export class BodyReading {
         const more = await this.#takeMore();
         if (more !== 'taken') return more;
       }
-      // On Workers a read may stay open for ever when the client has left: only the signal tells.
+      // On Workers, a read may stay pending forever after the client has left. Only the signal reports that.
       const chunk = await Promise.race([this.#read(), gone]);
       if (chunk === 'aborted') return 'aborted';
       if (scan.goesOn && chunk.length > 0) await scan.push(chunk);
     }
   }
 
-  /** Waits for the room that the rest of it needs, or for some more where that is not known. */
+  /** Waits for the memory that the rest needs, or for some more if the length is unknown. */
   async #takeMore(): Promise<'taken' | 'aborted' | 'crowded'> {
     if (this.#contentLength === null && this.#reservation.bytes >= UNKNOWN_BYTES) {
       const grown = await this.#reservation.grow(this.#maxWaitMs, this.#signal);
@@ -162,12 +162,12 @@ export class BodyReading {
     return 'taken';
   }
 
-  /** Reads what is there into the current buffer. The answer is empty at the end of the body. */
+  /** Reads available bytes into the current buffer. Returns an empty chunk at the end of the body. */
   async #read(): Promise<Uint8Array | 'aborted'> {
     if (this.#filled === this.#buffer.byteLength) this.#nextBuffer();
     try {
       const { done, value } = await this.#reader.read(new Uint8Array(this.#buffer, this.#filled));
-      // The buffer was handed over, and comes back with the answer, except from a cancelled body.
+      // The buffer was transferred, and is returned with the result, except from a cancelled body.
       if (value === undefined) return 'aborted';
       this.#buffer = value.buffer;
       this.#filled += value.length;
@@ -180,8 +180,8 @@ export class BodyReading {
   }
 
   /**
-   * Buffers grow with the body, so that neither a short one wastes memory nor a long one calls, and never beyond
-   * what was reserved.
+   * Buffers grow with the body, so that a short body wastes no memory and a long one needs few reads. They never exceed
+   * the reservation.
    */
   #nextBuffer(): void {
     this.#keepBuffer();
@@ -196,7 +196,7 @@ export class BodyReading {
     if (this.#filled > 0) this.#full.push(new Uint8Array(this.#buffer, 0, this.#filled));
   }
 
-  /** Gives what was read, and the rest. Nothing may be read afterwards. */
+  /** Returns the part that was read, and the rest. Nothing may be read afterwards. */
   body(found: FoundParts): OutgoingBody {
     this.#keepBuffer();
     this.#reservation.keep(this.#bytes - this.#filled + this.#buffer.byteLength);
@@ -221,5 +221,5 @@ function clamp(value: number, min: number, max: number): number {
 }
 
 function ignore(): void {
-  // The body is given up; how that went concerns nobody.
+  // The body is discarded, so a failure does not matter.
 }

@@ -9,11 +9,11 @@ function scanned(body: Uint8Array): ScanState {
   return pushed.kind === 'more' ? scan.end() : pushed;
 }
 
-/** A JSON body under another model name, otherwise byte for byte the same. Null: it names no model. */
+/** Returns a JSON body with another model name, otherwise byte for byte the same. Returns null if it names no model. */
 export function renameModel(body: Uint8Array, model: string): Uint8Array | null {
   const state = scanned(body);
   if (state.kind !== 'found') return null;
-  // The name stands between quotes that stay.
+  // The name is inserted between the existing quotes.
   const name = encoder.encode(JSON.stringify(model).slice(1, -1));
   const renamed = new Uint8Array(body.length - (state.end - state.start) + name.length);
   renamed.set(body.subarray(0, state.start));

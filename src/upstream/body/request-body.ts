@@ -18,39 +18,41 @@ import type { AbortSource } from '../../runtime/plain-abort.ts';
 export { unreadBody };
 export type { OutgoingBody };
 
-/** Conditions on a body whose model counts as the one that the upstream will read. */
+/** Conditions under which the model found in a body is the one that the upstream will read. */
 export interface BodyProof {
-  /** Something goes by the model: a body that cannot be read is refused, and held until its model is known. */
+  /**
+   * Whether something depends on the model. Then an unreadable body is rejected, and the body is held until its model
+   * is known.
+   */
   readonly isBound: boolean;
   /** Whether a body may name its model only by reference, so that the call's header counts. */
   allowsReferences(): boolean;
-  /** Finds what the call says elsewhere against the model that its body names; null: nothing. */
+  /** Returns an error if the call names another model elsewhere, or null. */
   against(model: string): ErrorReply | null;
 }
 
-/** The things that are looked for in a body. */
+/** What to search for in a body. */
 export interface BodySearch {
-  /** Otherwise a body is looked through for gateway keys alone. */
+  /** If false, a body is only searched for gateway keys. */
   readonly wantsModel: boolean;
-  /** Whether `stream` is to be found too. */
   readonly wantsStream: boolean;
-  /** Null: the first model will do. */
+  /** null if the first model is enough. */
   readonly proof: BodyProof | null;
   /** Defaults to `first` without `proof`, otherwise to `thorough`. */
   readonly depth?: Depth;
-  /** The gateway key of the call. No field of a form may hold one, and this one need not look like it. */
+  /** The gateway key of the call, which need not look like one. No form field may contain a gateway key. */
   readonly ownKey: string | null;
 }
 
 const FIRST_MODEL: BodySearch = { wantsModel: true, wantsStream: false, proof: null, ownKey: null };
 
-/** Whether a body is read whatever is looked for: a gateway key may stand in a field of a form. */
+/** Whether a body is always read, because a form field may contain a gateway key. */
 export function mayHoldKeys({ method, headers }: Request): boolean {
   const hasBody = method !== 'GET' && method !== 'HEAD';
   return hasBody && isForm(headers.get('content-type') ?? '');
 }
 
-/** The end of the search for a model. Of `unreadable` and `aborted` no body is left. */
+/** The result of the search for a model. For `unreadable` and `aborted`, no body is left. */
 export type ModelRead =
   | {
       readonly kind: 'found';
@@ -59,7 +61,7 @@ export type ModelRead =
       readonly isStream: boolean;
       readonly body: OutgoingBody;
     }
-  /** `hidden`: it may have a model that was not found, which nothing goes by. */
+  /** `hidden`: the body may have a model that was not found, but nothing depends on it. */
   | {
       readonly kind: 'absent' | 'hidden';
       readonly model: null;
@@ -68,29 +70,26 @@ export type ModelRead =
     }
   /** `message` is a full sentence for the caller. */
   | { readonly kind: 'unreadable'; readonly message: string }
-  /** There was no room for it in time. */
+  /** No memory became free in time. */
   | { readonly kind: 'crowded' }
-  /** The signal came first, or the client's connection broke. */
+  /** The signal aborted, or the client's connection broke. */
   | { readonly kind: 'aborted' };
 
-/**
- * Maximum length of a body that is read in one go, which is the cheapest way for the many small ones.
- */
+/** Maximum length of a body that is read at once, the cheapest way for the many small ones. */
 const WHOLE_BYTES_MAX = 32 * 1024;
 
-/** How long a body may take, and whose room it takes. */
+/** The memory and time that a body may take. */
 export interface ReadingRoom {
   readonly budget: BodyBudget;
-  /** How long it may wait to be read. What is being read may take until the signal. */
+  /** How long the body may wait to be read. The reading itself is only limited by the signal. */
   readonly maxWaitMs: number;
   readonly signal: AbortSource;
 }
 
 /**
- * Finds the model in a request's body. It reads no further than it must, except that a small body
- * of known length is read whole where that is free; what is unread stays with the client. Beyond its head a body
- * waits for room, in order of arrival. Where the model is to be proven, what is unread is
- * watched on its way out.
+ * Finds the model in a request's body. It reads no further than necessary, and the unread rest stays with the client. A
+ * small body of known length is read completely if there is free memory. Beyond its head, a body waits for memory in
+ * order of arrival. If the model must be proven, the unread rest is scanned while it is sent.
  */
 export async function readModel(
   request: Request,
@@ -137,7 +136,7 @@ export async function readModel(
   }
 }
 
-/** Finds the model in the bytes of a whole body. null if there is none, or the body cannot be read. */
+/** Finds the model in the bytes of a whole body. Returns null if there is none, or the body cannot be read. */
 export async function modelIn(
   bytes: Uint8Array,
   { url, headers, signal }: Request,
@@ -153,11 +152,11 @@ interface Scans {
   readonly scan: BodyScan;
   readonly modelScan: ModelScan;
   readonly isJson: boolean;
-  /** Whether what is left of a body is looked at on its way out. */
+  /** Whether the rest of a body is scanned while it is sent. */
   readonly isWatched: boolean;
 }
 
-/** How a body is scanned. `why` nothing is found in it. */
+/** Determines how a body is scanned. `why` is the reason if it is not. */
 function scansFor({ headers }: Request, search: BodySearch): Scans | { readonly why: string } {
   const { wantsModel, wantsStream, proof, ownKey } = search;
   const { depth = proof === null ? 'first' : 'thorough' } = search;
@@ -169,7 +168,7 @@ function scansFor({ headers }: Request, search: BodySearch): Scans | { readonly 
   if (form.kind === 'hidden' && (isRefused || keys === null)) return { why: form.why };
   const ofModel = form.kind === 'hidden' || !wantsModel ? null : scanFor(form, wantsStream, depth);
   const modelScan = keys === null ? ofModel : new KeyedScan(ofModel, keys);
-  if (modelScan === null) return { why: 'nothing is looked for' };
+  if (modelScan === null) return { why: 'the search is empty' };
   const scan = scanEncoded(modelScan, headers.get('content-encoding'));
   if (scan === null) return { why: UNKNOWN_PACKING };
   const isJson = form.kind === 'json';
@@ -179,7 +178,7 @@ function scansFor({ headers }: Request, search: BodySearch): Scans | { readonly 
 const UNKNOWN_PACKING =
   'its content-encoding is not gzip, deflate, br or zstd, or more than three of these';
 
-/** A body that nothing goes by is not held until its model is known. */
+/** If nothing depends on the model, the body is not held until its model is known. */
 function goesUnfound({ wantsModel, proof, wantsStream }: BodySearch): boolean {
   return !wantsModel || (proof !== null && !proof.isBound && !wantsStream);
 }
@@ -193,11 +192,11 @@ function scanFor(
   return wantsStream ? createJsonStreamScan(depth) : createJsonModelScan(depth);
 }
 
-/** A body that cannot be read at all. */
+/** The result for a body that cannot be read at all. */
 function hidden(request: Request, why: string, search: BodySearch): ModelRead {
   const isPackedForm = why === UNKNOWN_PACKING && mayHoldKeys(request);
   const message = isPackedForm
-    ? `The form could not be looked through for gateway keys: ${why}. Send it without one.`
+    ? `The form could not be checked for gateway keys: ${why}. Send it without a content-encoding.`
     : search.wantsModel
       ? refusalOf(unreadable(why), search)
       : null;
@@ -208,22 +207,24 @@ function hidden(request: Request, why: string, search: BodySearch): ModelRead {
   return { kind: 'unreadable', message };
 }
 
-/** The sentence for the caller of a body that is not passed on; null: it is. */
+/** The message for the caller if the body is not forwarded. null if it is. */
 function refusalOf(state: ScanState, { wantsModel, proof }: BodySearch): string | null {
   if (state.kind === 'key') return keyRefusal(state);
   if (state.kind === 'twice') {
-    return 'The body names its model twice, and not every parser takes the same of two. Send it once.';
+    return 'The body names its model twice, and parsers differ in which one they use. Name it once.';
   }
   if (state.kind !== 'unreadable' || proof?.isBound === false) return null;
   if (isAllowed(state, { proof })) return null;
-  if (!wantsModel) return `The form could not be looked through for gateway keys: ${state.why}.`;
+  if (!wantsModel) {
+    return `The form could not be checked for gateway keys: ${state.why}. Correct the form, or send it as JSON.`;
+  }
   if (state.reference !== undefined && proof !== null) {
-    return `The body names its model by reference, in ${state.reference}, and a group or the key of this call depends on the model, which Headgate cannot look up. Add model to the body, or ask the operator to set match.references: allow in the group.`;
+    return `The body names its model by reference, in \`${state.reference}\`. A group or the key of this call depends on the model, which Headgate cannot look up. Add \`model\` to the body, or ask the operator to set \`match.references: allow\` in the group.`;
   }
   const help =
     proof === null
-      ? 'The header headgate-model can name it.'
-      : 'A group of this call goes by it, so that no header stands for it: send it as JSON in UTF-8, or as a form.';
+      ? 'Name it in the `headgate-model` header.'
+      : 'A group of this call depends on it, so a header cannot replace it. Send the body as JSON in UTF-8, or as a form.';
   return `The model could not be read from the body: ${state.why}. ${help}`;
 }
 
@@ -235,29 +236,29 @@ function isAllowed(state: ScanState, { proof }: Pick<BodySearch, 'proof'>): bool
 
 function keyRefusal({ field, isMethod }: KeyFound): string {
   if (isMethod === true) {
-    return `The field ${JSON.stringify(field)} of the form names another method, by which some servers go instead of the request's own. Remove it, and send the request by that method.`;
+    return `The field ${JSON.stringify(field)} of the form names another method, which some servers use instead of the request's own. Remove the field, and send the request with that method.`;
   }
   const what =
     field === null
       ? 'A field of the form has a name that is'
-      : `The field ${JSON.stringify(field.slice(0, 100))} of the form holds`;
-  return `${what} a gateway key, which no upstream may see. Leave it out, and send the key in the header headgate-key.`;
+      : `The field ${JSON.stringify(field.slice(0, 100))} of the form contains`;
+  return `${what} a gateway key, which must not reach an upstream. Remove it, and send the key in the \`headgate-key\` header.`;
 }
 
-/** Why a body is broken off that is on its way out. */
+/** Why the sending of a body is aborted. */
 function faultIn(state: ScanState, search: BodySearch): ErrorReply | null {
   const { proof } = search;
   if (state.kind === 'found') return proof?.against(state.model) ?? null;
-  // What nobody must be able to read, nobody breaks off for that.
+  // If the model need not be proven, an unreadable model does not abort the body.
   const message = proof === null && state.kind !== 'key' ? null : refusalOf(state, search);
   return message === null ? null : { reason: 'body_unreadable', message };
 }
 
-/** The body whose model no longer counts: only keys in its fields still break it off. */
+/** Stops checking the model of a body. Only keys in its fields still abort it. */
 export function unprove({ watch }: OutgoingBody): void {
   watch?.lookFor((state) => (state.kind === 'key' ? faultIn(state, FIRST_MODEL) : null));
 }
 
 function ignore(): void {
-  // The body is given up; how that went concerns nobody.
+  // The body is discarded, so a failure does not matter.
 }

@@ -5,8 +5,8 @@ import { scanEncoded } from './encoded-scan.ts';
 import { MORE, type ModelScan, type ScanState } from './model-scan.ts';
 
 /**
- * Fields in which clients name their user or session, the best first: a user has one share however many conversations it
- * opens. `docs/order.md` lists who sends which.
+ * Fields in which clients name their user or session, in order of preference. A user gets one share, however many
+ * conversations it opens. `docs/order.md` lists which clients send which field.
  */
 const FIELDS = [
   'safety_identifier',
@@ -26,18 +26,21 @@ const FIELDS = [
 
 const RANKS: ReadonlyMap<string, number> = new Map(FIELDS.map((field, rank) => [field, rank]));
 
-/** Fields that may be objects with a field of their own. */
+/** Fields that may be objects with a nested field. */
 const CONTAINERS: ReadonlySet<string> = new Set(['metadata', 'conversation']);
 
 const KEYS = new KeyNames(FIELDS.flatMap((field) => field.split('.')).concat(...CONTAINERS));
 
-/** Maximum length of a value in bytes. The rest of a longer one is not looked at. */
+/** Maximum length of a value in bytes. The rest of a longer value is ignored. */
 const VALUE_BYTES_MAX = 512;
 
-/** Maximum decompressed bytes of a body that are scanned: 1 ms at most. SDKs for Python write `user` behind the messages. */
+/**
+ * Maximum decompressed bytes of a body that are scanned, which takes at most 1 ms. SDKs for Python write `user` after
+ * the messages.
+ */
 export const SESSION_SCAN_BYTES_MAX = 256 * 1_024;
 
-/** Finds what names the user or the session of a call in its JSON body, as `field\nvalue`. null if nothing does. */
+/** Finds the user or session of a call in its JSON body, as `field\nvalue`. Returns null if there is none. */
 export async function sessionIn(
   bytes: Uint8Array,
   encoding: string | null,
@@ -54,7 +57,7 @@ export async function sessionIn(
   return found.session;
 }
 
-/** A long value may be cut within a character. */
+/** Lenient, because a long value may be cut within a character. */
 const lenient = new TextDecoder();
 
 class SessionScan implements ModelScan {
@@ -90,9 +93,9 @@ class SessionScan implements ModelScan {
 
 class SessionVisitor implements JsonVisitor {
   #rank = FIELDS.length;
-  #asked = '';
+  #field = '';
   session: string | null = null;
-  /** Whether the object has ended, is broken, or can name nothing better. */
+  /** Whether the object has ended, is malformed, or cannot contain a preferred field any more. */
   isOver = false;
 
   begin(value: WalkedValue, kind: ValueKind): Want {
@@ -103,15 +106,15 @@ class SessionVisitor implements JsonVisitor {
     const field = depth === 1 ? top : `${top}.${value.key(2)}`;
     const isText = kind === 'string' || (kind === 'scalar' && isDigit(firstByte));
     if (!isText || (RANKS.get(field) ?? Infinity) >= this.#rank) return 'skip';
-    this.#asked = field;
+    this.#field = field;
     return 'keep';
   }
 
   end(value: WalkedValue): void {
     const text = lenient.decode(value.kept).trim();
     if (text === '') return;
-    this.#rank = RANKS.get(this.#asked) ?? this.#rank;
-    this.session = `${this.#asked}\n${text}`;
+    this.#rank = RANKS.get(this.#field) ?? this.#rank;
+    this.session = `${this.#field}\n${text}`;
     if (this.#rank > 0) return;
     this.isOver = true;
     value.leave();

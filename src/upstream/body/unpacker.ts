@@ -1,26 +1,25 @@
 import { whenQuiet } from '../../runtime/when-quiet.ts';
 
-/** A content coding that Headgate can decode. */
+/** A content encoding that Headgate can decode. */
 export type Packing = 'gzip' | 'deflate' | 'br' | 'zstd';
 
 /**
- * Every body may decompress to this size. Larger results are limited to the best ratio of gzip, 1,032 to 1: brotli and
- * zstd reach a million to one, but only in bombs.
+ * Every body may decompress to this size. Larger results are limited to the best ratio of gzip, 1,032 to 1. Brotli and
+ * zstd reach a million to one, but only in decompression bombs.
  */
 const FREE_BYTES = 4 * 1024 * 1024;
 const RATIO_MAX = 1_100;
 
 /**
- * Frames that a body in zstd may have. More are allowed if they hold 4 KiB each on average: every frame costs as much
- * as decoding some 100 KiB, even an empty one.
+ * Number of frames that a zstd body may have. More are allowed if they contain 4 KiB each on average. Every frame costs
+ * as much as decoding some 100 KiB, even an empty one.
  */
 const FREE_FRAMES = 1_000;
 const FRAME_BYTES_MIN = 4 * 1024;
 
-/** Size of an output piece. */
 const CHUNK_BYTES = 16 * 1024;
 
-/** `ZSTD_d_windowLogMax`, and the window that every decoder for HTTP has to support: 8 MiB (RFC 9659). */
+/** `ZSTD_d_windowLogMax`, and the window that every HTTP decoder must support: 8 MiB (RFC 9659). */
 const ZSTD_WINDOW_LOG_MAX = 100;
 const ZSTD_WINDOW_LOG = 23;
 
@@ -80,10 +79,10 @@ function decoderFor(packing: Packing, firstByte: number): Decoder {
   }
 }
 
-/** Takes decoded bytes. A promise stops the decoder until it has resolved. */
+/** Receives decoded bytes. If it returns a promise, the decoder pauses until that resolves. */
 type TakeBytes = (bytes: Uint8Array) => Promise<void> | void;
 
-/** Decodes one body piece by piece, within bounds. Its memory does not grow with the body. */
+/** Decodes one body piece by piece, within limits. Its memory does not grow with the body. */
 export class Unpacker {
   readonly #input: Input = { bytes: 0 };
   readonly #first: DecoderStage;
@@ -115,20 +114,21 @@ export class Unpacker {
     for (const stage of this.#stages) await stage.end();
   }
 
-  /** Stops decoding. */
   close(): void {
     for (const stage of this.#stages) stage.close();
   }
 }
 
-/** The compressed body as it came. A bomb may have several layers, each with a harmless ratio. */
+/**
+ * The compressed body as it was received. The ratio is measured against it, because a decompression bomb may have
+ * several layers, each with a harmless ratio.
+ */
 interface Input {
   bytes: number;
 }
 
 const TOO_MUCH = 'bytes follow the end of the compressed data';
 
-/** The decoder of one coding. */
 class DecoderStage {
   readonly #packing: Packing;
   readonly #take: TakeBytes;
@@ -252,5 +252,5 @@ class DecoderStage {
   }
 }
 
-/** Reports why a body cannot be decompressed. The message continues a sentence. */
+/** The reason why a body cannot be decompressed. The message continues a sentence. */
 export class UnpackError extends Error {}

@@ -4,11 +4,11 @@ import type { KeyFound, KeyScan } from './form-keys.ts';
 import { Capture } from './model-scan.ts';
 
 const AND = 0x26;
-/** Some servers (Rack) split a form at it too. */
+/** Some servers (Rack) also split a form at semicolons. */
 const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
 
-/** Maximum bytes of a name: each may be written as `%68`. */
+/** Maximum bytes of a name, because each byte may be written as `%68`. */
 const ESCAPED_BYTES_MAX = 3 * VALUE_BYTES_MAX;
 
 /** Looks for gateway keys in the fields of application/x-www-form-urlencoded. */
@@ -17,7 +17,7 @@ export function createUrlencodedKeyScan(own: string | null): KeyScan {
 }
 
 class UrlencodedKeyScan implements KeyScan {
-  /** It has no end of its own. */
+  /** The format has no end marker. */
   readonly isDone = false;
   readonly #own: string | null;
   readonly #name = new Capture(ESCAPED_BYTES_MAX);
@@ -53,7 +53,7 @@ class UrlencodedKeyScan implements KeyScan {
   #take(into: Capture, byte: number): void {
     if (into.isCut) return;
     into.add(byte);
-    // It is known by now how the value begins.
+    // The part that was read is enough to decide whether it is a key.
     if (into.isCut) this.#judge();
   }
 

@@ -6,10 +6,10 @@ import type { UploadPace } from '../transfer/upload-pace.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
-/** Why a body may not go out, by the state of its scan; null: nothing is against it yet. */
+/** Returns why a body may not be sent, given the state of its scan, or null. */
 export type FaultIn = (state: ScanState) => ErrorReply | null;
 
-/** The scan of a body that goes on while the body is on its way out. */
+/** Scans a body while it is sent. */
 export class BodyWatch {
   readonly #scan: BodyScan;
   #faultIn: FaultIn;
@@ -22,7 +22,7 @@ export class BodyWatch {
     this.#faultIn = faultIn;
   }
 
-  /** Why the body was not let through to its end; null: nothing is known against it. */
+  /** Why the body was aborted. null if no fault was found. */
   get fault(): ErrorReply | null {
     return this.#fault;
   }
@@ -31,30 +31,30 @@ export class BodyWatch {
     return this.#isOn;
   }
 
-  /** Calls back once a fault is found, before the upstream hears of it. */
+  /** Sets a callback for a fault. It is called before the upstream's connection is aborted. */
   onFault(listener: () => void): void {
     this.#onFault = listener;
   }
 
-  /** Bytes that were scanned and must not go out yet. */
+  /** Number of scanned bytes that must not be sent yet. */
   get heldBytes(): number {
     return this.#isOn && this.#scan.goesOn ? Math.max(1, this.#scan.undecidedBytes) : 0;
   }
 
-  /** Looks for other faults in what is left of the body. */
+  /** Checks the rest of the body for other faults. */
   lookFor(faultIn: FaultIn): void {
     this.#faultIn = faultIn;
   }
 
-  /** Lets what is left of the body pass unread. */
+  /** Sends the rest of the body without a scan. */
   stop(): void {
     this.#isOn = false;
     this.#scan.close();
   }
 
   /**
-   * Passes on what is left of a body, one piece behind what was scanned, or more while something is
-   * undecided: a body with a fault never arrives whole. The `first` pieces were scanned before.
+   * Sends the rest of a body one piece behind the scan, or more while something is undecided. A body with a fault
+   * therefore never arrives completely. The `first` pieces were already scanned.
    */
   async pass(
     first: readonly Uint8Array[],
@@ -93,7 +93,7 @@ export class BodyWatch {
     }
   }
 
-  /** Scans a piece; null: the body has ended. */
+  /** Scans a piece. null means the end of the body. */
   async #take(piece: Uint8Array | null): Promise<void> {
     if (!this.#isOn) return;
     if (this.#scan.goesOn) await (piece === null ? this.#scan.end() : this.#scan.push(piece));
@@ -105,5 +105,5 @@ export class BodyWatch {
 }
 
 function ignore(): void {
-  // Nobody listens, or the body is given up and how that went concerns nobody.
+  // There is no listener, or the stream is discarded and a failure does not matter.
 }

@@ -9,7 +9,6 @@ const MARK = [0xef, 0xbb, 0xbf];
 const DATA = new TextEncoder().encode('data');
 const EVENT = new TextEncoder().encode('event');
 
-/** Maximum length of an event name. */
 const NAME_BYTES_MAX = 64;
 
 /** Positions within a line: in the field name, after the colon, in the value, or in a part that is skipped. */
@@ -19,21 +18,21 @@ const IN_VALUE = 2;
 const SKIPPED = 3;
 
 /**
- * Reads the data and names of server-sent events, across chunks. Data lines of
- * one event are joined by a line feed. Comments and other fields are skipped. A line ends with CR, LF or both.
+ * Reads the data and names of server-sent events across chunks. The data lines of one event are joined by a line feed.
+ * Comments and other fields are skipped. A line ends with CR, LF or both.
  */
 export class EventData {
   readonly #onData: (piece: Uint8Array) => void;
   readonly #onEnd: () => void;
   readonly #name = new KeptBytes(NAME_BYTES_MAX);
   #place: number = FIELD;
-  /** The possible field of the line. */
+  /** The field that the current line may contain. */
   #field: Uint8Array = DATA;
-  /** The bytes of this line that are still needed. */
+  /** Number of bytes of the field name that have matched so far. */
   #length = 0;
   #isAfterCr = false;
   #hasData = false;
-  /** Number of bytes read of a byte order mark at the beginning. 3 after it. */
+  /** Number of bytes read of a byte order mark at the beginning. 3 once it has been read or ruled out. */
   #mark = 0;
 
   /**
@@ -69,7 +68,7 @@ export class EventData {
     }
   }
 
-  /** Reads the rest of a line, up to its end or that of the chunk. */
+  /** Reads the rest of a line, up to its end or the end of the chunk. */
   #readLine(chunk: Uint8Array, from: number): number {
     let at = from;
     while (this.#place === FIELD && at < chunk.length) {
@@ -91,7 +90,7 @@ export class EventData {
     return end;
   }
 
-  /** Whether a byte continues the name of a field. The first one decides which it may be. */
+  /** Whether a byte continues a field name. The first byte decides which field the line may contain. */
   #isOfField(byte: number | undefined): boolean {
     if (this.#length === 0) this.#field = byte === EVENT[0] ? EVENT : DATA;
     if (byte !== this.#field[this.#length]) return false;
@@ -133,13 +132,12 @@ export class EventData {
   }
 }
 
-/** An event, which may be cut off at the end of the text. */
+/** An event. At the end of the text it may be cut off. */
 interface TextEvent {
   readonly name: string;
   readonly data: string;
 }
 
-/** Reads the events with data in a text. */
 export function eventsIn(text: string): readonly TextEvent[] {
   const found: TextEvent[] = [];
   const decoder = new TextDecoder();

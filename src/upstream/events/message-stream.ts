@@ -1,22 +1,25 @@
-/** Bytes before the headers: total length, length of the headers, and a checksum, four each. */
+/** Bytes before the headers: total length, length of the headers, and a checksum, four bytes each. */
 const PRELUDE_BYTES = 12;
 const CHECKSUM_BYTES = 4;
 
 /**
- * Maximum bytes of a message. Amazon sends at most 16 MB in one; a longer one means that the place in the stream
- * is lost.
+ * Maximum bytes of a message. Amazon sends at most 16 MB per message, so a longer one means that message boundaries
+ * were lost.
  */
 const MESSAGE_BYTES_MAX = 24 * 1024 * 1024;
 
 /** The type of text values in headers. */
 const TEXT = 7;
 
-/** Lengths of the values of the other types: true, false, byte, short, integer, long, bytes, text, timestamp, UUID. */
+/**
+ * Lengths of the values of all types in order: true, false, byte, short, integer, long, bytes, text, timestamp, UUID.
+ * null means that a two-byte length precedes the value.
+ */
 const VALUE_BYTES = [0, 0, 1, 2, 4, 8, null, null, 8, 16] as const;
 
 /**
- * Takes the messages of `application/vnd.amazon.eventstream` apart: a prelude, headers, a payload and a
- * checksum. It hands over the payloads in pieces, as they come, and the headers where they are asked for.
+ * Parses the messages of `application/vnd.amazon.eventstream`: a prelude, headers, a payload and a checksum. Payloads
+ * are passed on in pieces as they arrive, and headers only if `onHeaders` is given.
  */
 export class MessageStream {
   readonly #onPayload: (piece: Uint8Array) => void;
@@ -41,7 +44,7 @@ export class MessageStream {
     this.#onHeaders = onHeaders;
   }
 
-  /** Whether the bytes are not valid messages. Then nothing more is read. */
+  /** Whether the bytes are not valid messages. Nothing more is read after that. */
   get isLost(): boolean {
     return this.#isLost;
   }
@@ -88,7 +91,7 @@ export class MessageStream {
   }
 }
 
-/** Reads the text headers of a message. Incomplete headers are left out. */
+/** Reads the text headers of a message. Incomplete headers are skipped. */
 export function textHeaders(bytes: Uint8Array): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

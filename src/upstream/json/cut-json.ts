@@ -1,23 +1,26 @@
-/** Everything that closes a JSON text which ends too early. */
+/** The state at the end of an incomplete JSON text. */
 interface OpenEnd {
-  /** Brackets that close what is open, outermost first. */
+  /** Brackets that close the open containers, outermost first. */
   readonly closers: readonly string[];
   readonly isInString: boolean;
-  /** Where the last escape of a string begins; -1: there was none. */
+  /** Position of the last escape in a string. -1 if there was none. */
   readonly escapeAt: number;
-  /** The last place where the text can be cut off between two members, and how much was open there. */
+  /** The last position at which the text can be cut between two members, and the number of open containers there. */
   readonly seamAt: number;
   readonly seamDepth: number;
 }
 
-/** An escape that was cut in two. */
+/** An incomplete escape. */
 const HALF_ESCAPE = /^\\(?:u[0-9a-f]{0,3})?$/i;
 
 /** The first JSON value of a text. */
 interface CutJson {
-  /** Undefined: it is none. A string that was cut keeps what there is of it; a key, number or word that was cut is dropped. */
+  /**
+   * undefined if there is none. A string that was cut keeps its beginning. A key, number or word that was cut is
+   * dropped.
+   */
   readonly value: unknown;
-  /** The text that follows it; null: it was cut. */
+  /** The text after the value. null if the value was cut. */
   readonly rest: string | null;
 }
 
@@ -40,7 +43,7 @@ function closeString(text: string, end: OpenEnd): string {
   return `${isHalf ? text.slice(0, end.escapeAt) : text}"`;
 }
 
-/** Where the first value ends, or what is open at the end of the text. */
+/** Returns the end of the first value, or the state at the end of the text. */
 function scan(text: string): number | OpenEnd {
   const closers: string[] = [];
   let isInString = false;

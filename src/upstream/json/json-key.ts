@@ -5,8 +5,8 @@ const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 
 /**
- * Maximum bytes of a key that is kept. Names as long as ten bytes are found however they are escaped; longer
- * keys are those of somebody's own data.
+ * Maximum bytes of a key that is kept. Names of up to ten bytes are found even if every character is escaped. Longer
+ * keys belong to callers' own data.
  */
 export const KEY_BYTES_MAX = 64;
 
@@ -18,12 +18,12 @@ interface Name {
   readonly bytes: Uint8Array;
 }
 
-/** Keys that are told apart, by their bytes. Made once: a walk is made for every call. */
+/** The keys that a walk distinguishes, by their bytes. Created once, because every call creates a walk. */
 export class KeyNames {
   readonly #names: ReadonlySet<string>;
   readonly #buckets: readonly Name[][] = Array.from({ length: BUCKETS }, () => []);
 
-  /** The names must be ASCII. */
+  /** Names must be ASCII. */
   constructor(names: Iterable<string>) {
     this.#names = new Set(names);
     for (const text of this.#names) {
@@ -32,7 +32,7 @@ export class KeyNames {
     }
   }
 
-  /** The name that is written in the first `length` bytes; empty: none of them. */
+  /** Returns the name in the first `length` bytes, or an empty text if it is none of them. */
   find(bytes: Uint8Array, length: number, hasEscapes: boolean): string {
     if (hasEscapes) {
       const text = unescaped(bytes.subarray(0, length));
@@ -45,7 +45,7 @@ export class KeyNames {
   }
 }
 
-/** Reads the keys of a JSON text that comes in chunks, without building strings. */
+/** Reads the keys of a JSON text that arrives in chunks, without building strings. */
 export class JsonKey {
   readonly #names: KeyNames;
   readonly #endsWithLine: boolean;
@@ -64,17 +64,17 @@ export class JsonKey {
     this.#bytes = new Uint8Array(bytesMax);
   }
 
-  /** Whether the next bytes are the key's too. */
+  /** Whether the next bytes belong to the key. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Whether its quote has ended it, and not something that broke it. */
+  /** Whether it ended with its quote, and not because it is malformed. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** The next byte is the first one of a key. */
+  /** Starts at the first byte of a key. */
   begin(): void {
     this.#length = 0;
     this.#isEscaped = false;
@@ -83,7 +83,7 @@ export class JsonKey {
     this.#hasEnded = false;
   }
 
-  /** Takes the key's next bytes; the answer is the index behind its quote, or of what broke it. */
+  /** Reads the key's next bytes. Returns the index after its quote, or of the byte that made it malformed. */
   read(chunk: Uint8Array, from: number): number {
     for (let at = from; at < chunk.length; at += 1) {
       const byte = chunk[at] ?? 0;
@@ -106,12 +106,12 @@ export class JsonKey {
     return chunk.length;
   }
 
-  /** The key that was read, as it is written; null: it is too long. Changes with the next one. */
+  /** The last key, as written. null if it is too long. The next key changes it. */
   get bytes(): Uint8Array | null {
     return this.#length > this.#bytesMax ? null : this.#bytes.subarray(0, this.#length);
   }
 
-  /** The key that was read; empty: none of the names. */
+  /** The last key, or an empty text if it is none of the names. */
   name(): string {
     if (this.#length > this.#bytesMax) return '';
     return this.#names.find(this.#bytes, this.#length, this.#hasEscapes);

@@ -8,17 +8,20 @@ const CR = 0x0d;
 /** The last bytes of the escapes for control characters: `\b`, `\f`, `\n`, `\r` and `\t`. */
 const BLANK_ESCAPES = new Set([0x62, 0x66, 0x6e, 0x72, 0x74]);
 
-/** Most strings are short, and a call of the engine's own search is not: it begins behind so many bytes. */
+/**
+ * Bytes that are searched in a loop before the engine's own search is called. Most strings are shorter, and a call of
+ * the search is expensive.
+ */
 const NEAR_BYTES = 64;
 
-/** Whether a byte ends a line, in an event stream as well. */
+/** Whether a byte ends a line. It does so in an event stream as well. */
 export function isLineEnd(byte: number | undefined): boolean {
   return byte === LF || byte === CR;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The text of a string, from its bytes between the quotes; null: they are none. */
+/** Decodes a string from its bytes between the quotes. Returns null if they are invalid. */
 export function textOf(bytes: Uint8Array): string | null {
   try {
     return String(JSON.parse(`"${utf8.decode(bytes)}"`));
@@ -27,12 +30,12 @@ export function textOf(bytes: Uint8Array): string | null {
   }
 }
 
-/** Finds the end of a JSON string that comes in chunks, from behind its opening quote on. */
+/** Finds the end of a JSON string that arrives in chunks, starting after its opening quote. */
 export class JsonString {
-  /** A line's end cannot stand in a string: where records are lines, it shows that one is broken. */
+  /** A line end cannot occur in a string. If records are lines, it shows that the string is malformed. */
   readonly #endsWithLine: boolean;
   #isEscaped = false;
-  /** Digits to come of a `\u` escape, and its value so far. */
+  /** Number of digits that are left of a `\u` escape, and its value so far. */
   #hexLeft = 0;
   #hex = 0;
   #textBytes = 0;
@@ -45,17 +48,17 @@ export class JsonString {
     this.#endsWithLine = endsWithLine;
   }
 
-  /** Whether the next bytes are the string's too. */
+  /** Whether the next bytes belong to the string. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Whether its quote has ended it, and not something that broke it. */
+  /** Whether it ended with its quote, and not because it is malformed. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** UTF-8 bytes that the text so far would take without its escapes, if it was counted. */
+  /** UTF-8 bytes of the text so far without its escapes, if the text is counted. */
   get textBytes(): number {
     return this.#textBytes;
   }
@@ -65,7 +68,7 @@ export class JsonString {
     return this.#words + (this.#isInWord ? 1 : 0);
   }
 
-  /** The next byte is the first one of a string. */
+  /** Starts at the first byte of a string. */
   begin(): void {
     this.#isEscaped = false;
     this.#hexLeft = 0;
@@ -77,8 +80,8 @@ export class JsonString {
   }
 
   /**
-   * Steps over the string's next bytes; the answer is the index behind its closing quote, or of the
-   * byte that broke it, or the end of the chunk: `isOpen` and `hasEnded` say which.
+   * Skips the string's next bytes. Returns the index after its closing quote, the index of the byte that made it
+   * malformed, or the length of the chunk. `isOpen` and `hasEnded` show which.
    */
   skip(chunk: Uint8Array, from: number): number {
     let at = from;
@@ -105,7 +108,7 @@ export class JsonString {
     }
   }
 
-  /** The same, and counts the text. */
+  /** As `skip`, and counts the text. */
   count(chunk: Uint8Array, from: number): number {
     for (let at = from; at < chunk.length; at += 1) {
       const byte = chunk[at] ?? 0;
@@ -136,7 +139,6 @@ export class JsonString {
     return chunk.length;
   }
 
-  /** Counts a word at its end. */
   #countWord(isInWord: boolean): void {
     if (this.#isInWord && !isInWord) this.#words += 1;
     this.#isInWord = isInWord;
@@ -148,7 +150,7 @@ export class JsonString {
     if (this.#hexLeft > 0) return;
     const isSurrogate = this.#hex >= 0xd800 && this.#hex < 0xe000;
     this.#countWord(this.#hex > SPACE);
-    // Two halves of a pair make four bytes.
+    // A surrogate pair counts as four bytes, two for each half.
     if (this.#hex >= 0x800 && !isSurrogate) this.#textBytes += 3;
     else this.#textBytes += this.#hex < 0x80 ? 1 : 2;
   }
@@ -168,14 +170,14 @@ function nextQuote(chunk: Uint8Array, from: number): number {
   return indexOf(chunk, QUOTE, near);
 }
 
-/** The same, or index of a line's end before it. */
+/** Index of the next quote or line end, whichever is first. */
 function nextQuoteInLine(chunk: Uint8Array, from: number): number {
   const near = Math.min(from + NEAR_BYTES, chunk.length);
   for (let at = from; at < near; at += 1) {
     const byte = chunk[at] ?? 0;
     if (byte === QUOTE || (byte < SPACE && isLineEnd(byte))) return at;
   }
-  // Not behind the quote: a line may hold many strings, and its end may be far.
+  // The search stops at the quote, because a line may contain many strings, and its end may be far away.
   const upToQuote = chunk.subarray(0, indexOf(chunk, QUOTE, near));
   return Math.min(indexOf(upToQuote, LF, near), indexOf(upToQuote, CR, near));
 }

@@ -1,29 +1,28 @@
 /**
  * Kinds of text, and how much of their syntax is checked.
- * - `document`: one JSON value, over any number of lines; of an array, each object is a record.
- * - `lines`: event streams and JSON lines. Every provider writes the JSON of a record in one line; the
- *   rest of the line, as `data:`, is of no interest, and a broken record ends with its line.
- * - `object`: one JSON object. What stands beside it is told, and what its top level cannot hold breaks it.
- * - `strict_object`: the same, and what JSON does not have outside of strings breaks it at any depth. Some
- *   parsers pass over comments, or know other quotes: what they read would be hidden from the walk.
+ * - `document`: one JSON value, over any number of lines. In an array, each object is a record.
+ * - `lines`: event streams and JSON lines. Every provider writes the JSON of a record in one line. The rest of the
+ *   line, such as `data:`, is ignored, and a malformed record ends with its line.
+ * - `object`: one JSON object. Content next to it is reported, and invalid content at its top level makes it malformed.
+ * - `strict_object`: the same, and invalid content outside of strings makes it malformed at any depth. Some parsers
+ *   skip comments or accept other quotes, so what they read would be hidden from the walk.
  */
 export type WalkForm = 'document' | 'lines' | 'object' | 'strict_object';
 
-/** Classes of the bytes that stand between keys and values. */
+/** Classes of the bytes between keys and values. */
 const OTHER = 0;
-/** Digits, letters, sign and point: what numbers, `true`, `false` and `null` are made of. */
+/** Bytes of numbers, `true`, `false` and `null`: digits, letters, sign and point. */
 export const WORD = 1;
 const BLANK = 2;
 export const LINE_END = 3;
 
-/** A byte over which a container cannot be stepped. */
+/** A byte at which skipping a container fails. */
 export const BREAK = 2;
 
-/** The meaning of each byte. */
 export interface Syntax {
-  /** Its class between keys and values. */
+  /** Class of each byte between keys and values. */
   readonly between: Uint8Array;
-  /** By how much it changes the depth in a container that is stepped over, outside of strings; or `BREAK`. */
+  /** The change of depth by each byte outside of strings in a skipped container, or `BREAK`. */
   readonly inside: Int8Array;
 }
 
@@ -77,7 +76,7 @@ const FORMS: Readonly<Record<WalkForm, Syntax>> = {
   },
 };
 
-/** Whether a byte may be one of a number, `true`, `false` or `null`. */
+/** Whether a byte may belong to a number, `true`, `false` or `null`. */
 export function isWordByte(byte: number): boolean {
   return strict[byte] === WORD;
 }

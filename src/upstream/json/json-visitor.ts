@@ -1,54 +1,54 @@
 export type ValueKind = 'object' | 'array' | 'string' | 'scalar';
 
 /**
- * Wishes of a visitor for a value.
- * - `walk`: nothing; the values in a container are told one by one.
- * - `skip`: nothing, and what is in a container is not told either.
- * - `keep`: its bytes as they are written, up to a bound; those of a string without the quotes.
+ * What a visitor wants of a value.
+ * - `walk`: nothing of the value itself. The values in a container are reported one by one.
+ * - `skip`: nothing, including the values in a container.
+ * - `keep`: its bytes as written, up to a maximum. Those of a string exclude the quotes.
  * - `count`: the length of a string's text.
  * - `sample`: that length, and the first bytes of the string as in `keep`.
  */
 export type Want = 'walk' | 'skip' | 'keep' | 'count' | 'sample';
 
-/** Where a walk over JSON stands, and what it has of the value there. */
+/** The position of a walk over JSON, and what is known of the value there. */
 export interface WalkedValue {
-  /** Containers around the value. 1: it stands in a top-level object. */
+  /** Number of containers around the value. 1 for a value in a top-level object. */
   readonly depth: number;
   /**
-   * The key at a level on the way to the value; `key(depth)` is its own. Empty: it is an element of an
-   * array, or not one of the keys that are told apart.
+   * The key at a level on the path to the value. `key(depth)` is its own. Empty if the value is an element of an array,
+   * or the key is not one of those that are distinguished.
    */
   key(level: number): string;
-  /** The last key as it is written, between its quotes; null: it is longer than what is kept of keys. */
+  /** The last key as written, between its quotes. null if it is longer than the maximum for keys. */
   readonly keyBytes: Uint8Array | null;
-  /** The value's first byte, quote or bracket included. */
+  /** The value's first byte, including a quote or bracket. */
   readonly firstByte: number;
-  /** Position of the value's first byte, quote or bracket included. */
+  /** Position of the value's first byte, including a quote or bracket. */
   readonly start: number;
-  /** Position behind the last byte of the value that has ended. */
+  /** Position after the last byte of the value that has ended. */
   readonly end: number;
   /** Position of the opening brace of the current or last top-level object. */
   readonly recordStart: number;
-  /** UTF-8 bytes of the text that was counted, as if it had no escapes. */
+  /** UTF-8 bytes of the counted text without its escapes. */
   readonly textBytes: number;
   /** Number of words in the counted text. */
   readonly words: number;
-  /** The bytes that were kept of the value that has ended. Holds until the visitor returns. */
+  /** The kept bytes of the value that has ended. Valid until the visitor returns. */
   readonly kept: Uint8Array;
-  /** Ends the walk over what is left of the record. The visitor is told no more of it, its end included. */
+  /** Ends the walk over the rest of the record. The visitor receives nothing more of it, including its end. */
   leave(): void;
 }
 
-/** Is told of the values of a JSON text as their bytes pass by. */
+/** Receives the values of a JSON text while its bytes pass. */
 export interface JsonVisitor {
-  /** A value inside a top-level object begins. */
+  /** Called when a value inside a top-level object begins. */
   begin(value: WalkedValue, kind: ValueKind): Want;
-  /** A key has ended, and its value has not begun. */
+  /** Called when a key has ended, before its value. */
   key?(value: WalkedValue): void;
-  /** A value that was to be kept or counted has ended. */
+  /** Called when a value that is kept or counted has ended. */
   end(value: WalkedValue, kind: ValueKind): void;
-  /** A top-level object has ended, or has turned out to be broken. */
+  /** Called when a top-level object has ended, or is malformed. */
   record(isWhole: boolean, value: WalkedValue): void;
-  /** Something stands before or behind the object, where the form has one alone. Ends the walk. */
+  /** Called for content before or after the object, in forms with exactly one object. Ends the walk. */
   stray?(): void;
 }

@@ -14,26 +14,24 @@ const CLOSE_BRACKET = 0x5d;
 const SPACE = 0x20;
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
-/**
- * Maximum depth of containers; deeper ones are stepped over. Requests and answers need about ten levels.
- */
+/** Maximum depth of containers. Deeper ones are skipped. Requests and responses need about ten levels. */
 const DEPTH_MAX = 64;
 
 export interface WalkOptions {
   readonly form: syntax.WalkForm;
-  /** The keys that the visitor tells apart. */
+  /** The keys that the visitor distinguishes. */
   readonly keys: KeyNames;
-  /** Most bytes that are kept of a value. */
+  /** Maximum bytes that are kept of a value. */
   readonly keepBytesMax: number;
-  /** Most bytes that are kept of a key. */
+  /** Maximum bytes that are kept of a key. */
   readonly keyBytesMax?: number;
 }
 
 /**
- * Places of the next byte: `OUTSIDE` → `BEFORE_KEY` → (`IN_KEY`) → `BEFORE_COLON` → `BEFORE_VALUE` →
- * `IN_STRING`, `IN_SCALAR` or `IN_CONTAINER` → `AFTER_VALUE` → `BEFORE_KEY` or `BEFORE_VALUE` … `OUTSIDE`,
- * or `BEHIND` the only object. `LOST`: the record is broken, or what is left of it is not walked. Numbers,
- * because the place changes with nearly every byte here, and the engine stores a number at less cost.
+ * Position of the next byte. The order is `OUTSIDE` → `BEFORE_KEY` → (`IN_KEY`) → `BEFORE_COLON` → `BEFORE_VALUE` →
+ * `IN_STRING`, `IN_SCALAR` or `IN_CONTAINER` → `AFTER_VALUE` → `BEFORE_KEY` or `BEFORE_VALUE` … `OUTSIDE`, or `BEHIND`
+ * the only object. `LOST` means that the record is malformed, or the rest of it is not walked. The positions are
+ * numbers, because they change with nearly every byte, and the engine stores a number at less cost.
  */
 const OUTSIDE = 0;
 const BEFORE_KEY = 1;
@@ -48,13 +46,13 @@ const BEHIND = 9;
 const LOST = 10;
 
 /**
- * Walks over JSON that comes in chunks, whatever their borders, and tells a visitor where in it they
- * belong. It builds no values, so it takes frames in pieces at no more than a parser's cost for whole ones, and
- * its memory does not grow with the text. It checks no more of the syntax than it must: the rest is the reader's to judge.
+ * Walks over JSON that arrives in chunks, split anywhere, and reports its values to a visitor. It builds no values. It
+ * reads partial frames at no more than a parser's cost for whole ones, and its memory does not grow with the text. It
+ * checks only the necessary syntax, because the reader validates the rest.
  */
 export class JsonWalk implements WalkedValue {
   readonly #visitor: JsonVisitor;
-  readonly #tellsKeys: boolean;
+  readonly #reportsKeys: boolean;
   readonly #between: Uint8Array;
   readonly #inside: Int8Array;
   readonly #isLines: boolean;
@@ -65,15 +63,15 @@ export class JsonWalk implements WalkedValue {
   readonly #kept: KeptBytes;
   #place: number = OUTSIDE;
   #depth = 0;
-  /** By level: whether the container there is an object, and the key of the value in it. */
+  /** For each level, whether its container is an object, and the key of the current value. */
   readonly #isObject: boolean[] = [];
   readonly #keys: string[] = [];
   #kind: ValueKind = 'scalar';
   #want: Want = 'walk';
-  /** Of a container that is not walked: open brackets, and whether the next byte is in a string. */
+  /** State in a container that is not walked: number of open brackets, and whether the next byte is in a string. */
   #inner = 0;
   #inString = false;
-  /** Bytes in the chunks before this one. */
+  /** Number of bytes in the chunks before this one. */
   #offset = 0;
   #firstByte = 0;
   #start = 0;
@@ -83,7 +81,7 @@ export class JsonWalk implements WalkedValue {
   constructor(visitor: JsonVisitor, { form, keys, keepBytesMax, keyBytesMax }: WalkOptions) {
     const { between, inside } = syntax.syntaxOf(form);
     this.#visitor = visitor;
-    this.#tellsKeys = visitor.key !== undefined;
+    this.#reportsKeys = visitor.key !== undefined;
     this.#between = between;
     this.#inside = inside;
     this.#isLines = form === 'lines';
@@ -138,7 +136,7 @@ export class JsonWalk implements WalkedValue {
     this.#place = LOST;
   }
 
-  /** Takes the next bytes, and holds on to none of them. */
+  /** Reads the next bytes, without keeping any of them. */
   push(chunk: Uint8Array): void {
     let at = 0;
     while (at < chunk.length) {
@@ -152,8 +150,8 @@ export class JsonWalk implements WalkedValue {
   }
 
   /**
-   * The text ends here: an open record does too, and with it a string that was being counted. What is
-   * pushed afterwards begins anew.
+   * Ends the text, including an open record and a string that is being counted. Bytes pushed afterwards start a new
+   * text.
    */
   close(): void {
     if (this.#place === IN_STRING && this.#want === 'count') this.#visitor.end(this, this.#kind);
@@ -161,7 +159,7 @@ export class JsonWalk implements WalkedValue {
     this.#place = OUTSIDE;
   }
 
-  /** Takes what stands between keys and values, up to the next one of them. */
+  /** Reads the bytes between keys and values, up to the next key or value. */
   #readStructure(chunk: Uint8Array, from: number): number {
     for (let at = from; at < chunk.length; at += 1) {
       const byte = chunk[at] ?? 0;
@@ -201,13 +199,13 @@ export class JsonWalk implements WalkedValue {
     return chunk.length;
   }
 
-  /** Whether a byte behind a value closes what the value is in; where little is checked, either bracket does. */
+  /** Whether a byte after a value closes its container. In lenient forms, either bracket does. */
   #closes(byte: number): boolean {
     if (!this.#isAlone) return byte === CLOSE_BRACE || byte === CLOSE_BRACKET;
     return byte === (this.#isObject[this.#depth] === true ? CLOSE_BRACE : CLOSE_BRACKET);
   }
 
-  /** Python's parser among others passes over a byte order mark. */
+  /** Some parsers, such as Python's, skip a byte order mark. */
   #passMark(byte: number, at: number): void {
     if (byte !== BYTE_ORDER_MARK[this.#offset + at]) this.#endAstray();
   }
@@ -255,11 +253,11 @@ export class JsonWalk implements WalkedValue {
     }
     this.#keys[this.#depth] = this.#key.name();
     this.#place = BEFORE_COLON;
-    if (this.#tellsKeys) this.#visitor.key?.(this);
+    if (this.#reportsKeys) this.#visitor.key?.(this);
     return at;
   }
 
-  /** Whether the bytes that follow are those of the value, and not of what is in it. */
+  /** Returns whether the following bytes belong to the value itself, and not to its members. */
   #beginValue(byte: number, at: number): boolean {
     if (byte === CLOSE_BRACKET && this.#isObject[this.#depth] === false) {
       this.#closeContainer();
@@ -319,17 +317,19 @@ export class JsonWalk implements WalkedValue {
     return at;
   }
 
-  /** A container that is kept or stepped over: only its brackets and strings are told apart. */
+  /** Reads a container that is kept or skipped. Only its brackets and strings are distinguished. */
   #readContainer(chunk: Uint8Array, from: number): number {
     const at = this.#skipContainer(chunk, from);
     if (this.#want === 'keep') this.#kept.add(chunk, from, at);
     if (this.#inner === 0) this.#endValue(at);
-    // `readStructure` takes what has broken it, as the end of a line.
+    // `readStructure` then reads the byte that ended it, such as a line end.
     else if (at < chunk.length) this.#endRecord(LOST, false);
     return at;
   }
 
-  /** The answer is the index behind its last bracket, or of what breaks it, or the chunk's length. */
+  /**
+   * Returns the index after its last bracket, the index of the byte that made it malformed, or the length of the chunk.
+   */
   #skipContainer(chunk: Uint8Array, from: number): number {
     const string = this.#string;
     const inside = this.#inside;

@@ -1,17 +1,17 @@
 const FIRST_BYTES = 64;
 
-/** Copies bytes that pass by, up to a bound. */
+/** Copies the bytes of chunks, up to a maximum. */
 export class KeptBytes {
   readonly #bytesMax: number;
   #bytes = new Uint8Array(FIRST_BYTES);
   #length = 0;
 
-  /** At least one. */
+  /** Must be at least one. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** The bytes that were kept since the last `clear`. Holds until the next one. */
+  /** The bytes added since the last `clear`. Valid until the next `clear`. */
   get bytes(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }
@@ -25,7 +25,7 @@ export class KeptBytes {
     this.#length += 1;
   }
 
-  /** Adds a part of a chunk. What is beyond the bound is dropped. */
+  /** Adds a part of a chunk. Bytes beyond the maximum are dropped. */
   add(chunk: Uint8Array, from: number, to: number): void {
     const length = Math.min(to - from, this.#bytesMax - this.#length);
     if (length <= 0) return;

@@ -1,4 +1,4 @@
-/** Parses a text as a JSON object; null: it is none. */
+/** Parses a text as a JSON object. Returns null if it is not one. */
 export function parseObject(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,10 +1,10 @@
 /**
- * Judges one JSON record of an answer whose status was 200: an event of a stream, a line, an element of an array, or a
- * whole document. Providers and gateways mix their shapes, so a record is judged by its own fields and not by the
- * dialect of its upstream. Only fields of the record itself count, so an error that a model quotes in its text is text.
+ * Judges one JSON record of a response with status 200: an event of a stream, a line, an element of an array, or a
+ * whole document. Providers and gateways mix their formats, so a record is judged by its own fields and not by the
+ * dialect of its upstream. Only top-level fields count, so an error that a model quotes in its text is text.
  */
 
-/** `prelude` precedes the first content. An error has the JSON that the refusal table reads. */
+/** `prelude` precedes the first content. `error` is JSON that the refusal table can read. */
 export type Judgement = 'prelude' | 'content' | { readonly error: string };
 /** Types of events that precede the first content. */
 const PRELUDE_TYPES: ReadonlySet<unknown> = new Set([
@@ -16,20 +16,20 @@ const PRELUDE_TYPES: ReadonlySet<unknown> = new Set([
   // Cohere, v2 and v1.
   'message-start',
   'stream-start',
-  // Gemini's interactions.
+  // Gemini Interactions API.
   'interaction.created',
   'interaction.start',
   'interaction.status_update',
   'interaction.in_progress',
   'keepalive',
-  // Gateways name their pings as they like.
+  // Names of pings that gateways choose themselves.
   'keep-alive',
   'keep_alive',
   'heartbeat',
   'codex.rate_limits',
-  // Mistral's conversations.
+  // Mistral Conversations API.
   'conversation.response.started',
-  // Runs of assistants, which name the event only in its own line.
+  // Runs of assistants. They name the event only in its `event` line.
   'thread.created',
   'thread.run.created',
   'thread.run.queued',
@@ -50,7 +50,7 @@ const OPENING_TYPES: ReadonlySet<unknown> = new Set([
   'response.reasoning_summary_part.added',
 ]);
 
-/** Kinds of parts that may be empty. A tool call has its name from the start. */
+/** Kinds of parts that may be empty. A tool call is never empty, because it has its name from the start. */
 const EMPTY_PARTS: ReadonlySet<unknown> = new Set([
   'text',
   'thinking',
@@ -64,7 +64,7 @@ const EMPTY_PARTS: ReadonlySet<unknown> = new Set([
   'input_json_delta',
 ]);
 
-/** Fields that hold output of a model unless they are empty. */
+/** Fields that contain output of a model unless they are empty. */
 const CONTENT_KEYS = [
   'content',
   'output',
@@ -79,7 +79,7 @@ const CONTENT_KEYS = [
   'thinking',
 ];
 
-/** Fields of a delta or message that hold output of a model unless they are empty. */
+/** Fields of a delta or message that contain output of a model unless they are empty. */
 const TEXT_KEYS = [
   'content',
   'text',
@@ -104,8 +104,8 @@ const DELTA_NAMES: ReadonlySet<string> = new Set(['role', 'name', 'id', 'type', 
 const ERROR_KEYS = ['message', 'msg', 'code', 'type', 'status', 'error', 'detail', 'metadata'];
 
 /**
- * Finish reasons of a choice that report a failure of the provider, with the error: OpenRouter's and Mistral's, Z.ai's,
- * DeepSeek's. As of 2026-11-27.
+ * Finish reasons of a choice that report a failure of the provider, with the error: those of OpenRouter and Mistral,
+ * Z.ai, and DeepSeek. As of 2026-11-27.
  */
 const FAILED_ENDS: ReadonlyMap<unknown, string> = new Map([
   ['error', 'server_error'],
@@ -113,10 +113,9 @@ const FAILED_ENDS: ReadonlyMap<unknown, string> = new Map([
   ['insufficient_system_resource', 'overloaded'],
 ]);
 
-/** The same for a stream whose last event has the finish reason: Cohere’s. */
+/** The same for the last event of a stream (Cohere). */
 const FAILED_STREAM_ENDS: ReadonlySet<unknown> = new Set(['ERROR', 'TIMEOUT']);
 
-/** Judges a record. `event` is its name in the stream, or empty. */
 export function judgeRecord(record: unknown, event = ''): Judgement {
   const fields = fieldsOf(record);
   if (fields === null || hasContent(fields)) return 'content';
@@ -132,8 +131,8 @@ function errorIn(fields: Readonly<Record<string, unknown>>, event: string): stri
     const failed = object === 'response' ? fields : fieldsOf(response);
     return JSON.stringify({ error: fieldsOf(failed?.['error']) ?? { code: 'server_error' } });
   }
-  const saysSo = event === 'error' || type === 'error' || fields['event_type'] === 'error';
-  if (saysSo || object === 'error' || isError(error)) return JSON.stringify(fields);
+  const isMarked = event === 'error' || type === 'error' || fields['event_type'] === 'error';
+  if (isMarked || object === 'error' || isError(error)) return JSON.stringify(fields);
   if (isBareError(fields) || type === 'conversation.response.error') return JSON.stringify(fields);
   const code = fieldsOf(fields['x_groq'])?.['error'];
   if (typeof code === 'string' && code !== '') return JSON.stringify({ error: { code } });
@@ -151,7 +150,7 @@ function errorOfChoices(choices: readonly Readonly<Record<string, unknown>>[]): 
   return code === undefined ? null : JSON.stringify({ error: { code } });
 }
 
-/** The event that ends a stream of messages, also with an error. */
+/** Reads the error of the event that ends a stream of messages. */
 function errorOfEnd(end: Readonly<Record<string, unknown>> | null): string | null {
   if (end === null || !FAILED_STREAM_ENDS.has(end['finish_reason'])) return null;
   return JSON.stringify({ error: end['error'] ?? { code: 'server_error' } });
@@ -164,13 +163,13 @@ function isError(error: unknown): boolean {
 }
 
 /**
- * Whether a record is an error itself: MiniMax's, Zhipu's, Baidu's, DashScope's, Azure API Management's, Portkey's, one
- * with the status of its problem, or a list of errors.
+ * Whether a record itself is an error: in the format of MiniMax, Zhipu, Baidu, DashScope, Azure API Management or
+ * Portkey, one with the status of its problem, or a list of errors.
  */
 function isBareError(fields: Readonly<Record<string, unknown>>): boolean {
   const code = fieldsOf(fields['base_resp'])?.['status_code'];
   if (code !== undefined) return Number(code) !== 0;
-  // Baidu counts from 1.
+  // Baidu's error codes start at 1.
   if (isCode(fields['error_code'], 1) || fields['success'] === false) return true;
   const { __type: ofAmazon } = fields;
   if (typeof ofAmazon === 'string' && /(?:Exception|Error)$/.test(ofAmazon)) return true;
@@ -178,7 +177,7 @@ function isBareError(fields: Readonly<Record<string, unknown>>): boolean {
   if (listOf(errors).some(isError)) return true;
   if (![message, msg, detail, title].some((text) => typeof text === 'string')) return false;
   if (error === true || status === 'error' || status === 'failure') return true;
-  // Another word is the state of something.
+  // A `status` that is a word describes the state of something else.
   const ofProblem = typeof status === 'number' ? status : undefined;
   return isCode(fields['code'] ?? statusCode ?? ofProblem);
 }
@@ -188,10 +187,9 @@ function isCode(value: unknown, least = 400): boolean {
   return typeof value === 'number' && value >= least;
 }
 
-/** Codes that mean success. */
 const NO_ERROR = /^(?:0+|2\d\d|ok|success)$/i;
 
-/** Whether a record, or the part that has arrived, holds output of a model. */
+/** Whether a record, or the part that has arrived, contains output of a model. */
 export function hasContent(record: unknown): boolean {
   const fields = fieldsOf(record);
   if (fields === null) return false;
@@ -206,7 +204,7 @@ export function hasContent(record: unknown): boolean {
   return hasText(message) && !isStart(fields);
 }
 
-/** Whether a record wraps an answer, as in Code Assist, and is not an event about a response. */
+/** Whether a record wraps a response, as in Code Assist, and is not an event about a response. */
 function isWrapper({ type, event_type: eventType }: Readonly<Record<string, unknown>>): boolean {
   return type === undefined && eventType === undefined;
 }
@@ -217,8 +215,8 @@ function hasText(message: unknown): boolean {
 }
 
 /**
- * Whether a field of a chat's delta adds to its message: gateways put citations, images and alike there under names of
- * their own.
+ * Whether a field of a chat delta adds to its message. Gateways put citations, images and similar content there under
+ * names of their own.
  */
 function isMore([name, value]: readonly [string, unknown]): boolean {
   return !DELTA_NAMES.has(name) && isFilled(value);
@@ -229,7 +227,7 @@ function isFailedResponse({ object, status }: Readonly<Record<string, unknown>>)
   return object === 'response' && status === 'failed';
 }
 
-/** Whether a record only announces its message. A field may be filled. */
+/** Whether a record only announces its message. Its fields may be filled. */
 function isStart({ type }: Readonly<Record<string, unknown>>): boolean {
   return PRELUDE_TYPES.has(type);
 }
@@ -238,14 +236,14 @@ function choiceHasContent(fields: Readonly<Record<string, unknown>>): boolean {
   const delta = fieldsOf(fields['delta']);
   const hasMore = delta !== null && Object.entries(delta).some(isMore);
   if (hasMore || hasText(fieldsOf(fields['message']) ?? fields)) return true;
-  // A token may have no text of its own, or be a part of a character.
+  // A token may have no text, or be a part of a character.
   const tokens = fieldsOf(fields['logprobs'])?.['content'];
   if ([tokens, fields['token_ids'], fields['messages']].some(isFilled)) return true;
   const end = fields['finish_reason'];
   return typeof end === 'string' && !mayBeFailure(end) && !isError(fields['error']);
 }
 
-/** Whether the finish reason of a choice reports a failure of the provider. It may be cut off. */
+/** Whether the finish reason of a choice, which may be cut off, reports a failure of the provider. */
 function mayBeFailure(end: string): boolean {
   return [...FAILED_ENDS.keys()].some((name) => String(name).startsWith(end));
 }
@@ -263,7 +261,7 @@ function isPrelude(fields: Readonly<Record<string, unknown>>): boolean {
   if (OPENING_TYPES.has(type)) return opensEmptyPart(fields);
   const wrapped = isWrapper(fields) ? fieldsOf(response) : null;
   if (wrapped !== null) return isPrelude(wrapped);
-  // A record without choices reports the usage, or Azure's content filters.
+  // A record without choices reports the usage, or Azure's content filter results.
   if (Array.isArray(choices)) return true;
   if (Array.isArray(candidates) || 'usageMetadata' in fields) return !('promptFeedback' in fields);
   // Workers AI streams only the text, and the usage at the end.
@@ -282,7 +280,6 @@ function opensEmptyPart(fields: Readonly<Record<string, unknown>>): boolean {
   return part !== null && EMPTY_PARTS.has(part['type']) && !hasText(part);
 }
 
-/** The part in a delta. */
 function partOfDelta({ delta }: Readonly<Record<string, unknown>>): unknown {
   return fieldsOf(fieldsOf(delta)?.['message'])?.['content'];
 }

@@ -3,23 +3,20 @@ import type { Packing } from '../body/packing.ts';
 import { MessageJudge } from './message-judge.ts';
 import { errorAtEnd, OpeningReader, type AnswerForm } from './opening-reader.ts';
 
-/** Number of bytes kept from the end of a stream. The longest known error, Gemini's with its quotas, has 3 KB. */
+/** Number of bytes kept from the end of a stream. The longest known error, from Gemini with its quotas, has 3 KB. */
 const BYTES_MAX = 4_096;
 
 /** The event of a failed response. It repeats the whole request after its error. */
 const FAILED = '"response.failed"';
 
-/** An error at the end of a stream. */
 export interface LateError {
-  /** The error as JSON. */
   readonly error: string;
   /** Whether content came before it. */
   readonly isAfterContent: boolean;
 }
 
 /**
- * Keeps the end of a stream, which may contain an error. It receives bytes in batches, so no code runs for each
- * chunk.
+ * Keeps the end of a stream, which may contain an error. It receives bytes in batches, so no code runs for each chunk.
  */
 export class StreamEnd {
   readonly #form: AnswerForm;
@@ -48,12 +45,12 @@ export class StreamEnd {
     else this.#copy.push(chunk);
   }
 
-  /** Resolves when all pushed bytes are read. Wait for it before `read`. null if bytes are read at once. */
+  /** Resolves when all pushed bytes are read. Must be awaited before `read`. null if bytes are read immediately. */
   caughtUp(): Promise<void> | null {
     return this.#copy?.caughtUp() ?? null;
   }
 
-  /** Returns the error at the end of the stream. null if there is none. Do not push afterwards. */
+  /** Returns the error at the end of the stream, or null. Nothing may be pushed afterwards. */
   read(): LateError | null {
     this.#copy?.close();
     const kept = this.#buffer?.subarray(0, this.#length) ?? new Uint8Array();

@@ -3,7 +3,7 @@ import { parseObject } from '../json/parse-object.ts';
 import { MessageStream, textHeaders } from '../events/message-stream.ts';
 import { judgeRecord, type Judgement } from './judge-record.ts';
 
-/** Maximum bytes of a message's headers that are kept. Amazon's have about 100. */
+/** Maximum bytes of a message's headers that are kept. Amazon sends about 100. */
 const HEADER_BYTES_MAX = 2_048;
 
 /** Events of Bedrock that are content only if a part is not empty. */
@@ -16,8 +16,8 @@ const PARTS: ReadonlyMap<string, string> = new Map([
 const PRELUDE: ReadonlySet<string> = new Set(['initial-response', 'messageStart']);
 
 /**
- * Judges messages of `application/vnd.amazon.eventstream`, the format of Bedrock's streams. A client can read a message
- * only when it is complete, so a part of one is never content.
+ * Judges messages of `application/vnd.amazon.eventstream`, the format of Bedrock's streams. A client can only read
+ * complete messages, so a part of one is never content.
  */
 export class MessageJudge {
   readonly #messages: MessageStream;
@@ -27,7 +27,8 @@ export class MessageJudge {
   #isWhole = false;
 
   /**
-   * @param payloadBytesMax maximum bytes of a message that are kept. `onMessage` is called at the end of each message
+   * @param payloadBytesMax maximum bytes of a message that are kept
+   * @param onMessage called at the end of each message
    */
   constructor(payloadBytesMax: number, onMessage: () => void = () => {}) {
     this.#payload = new KeptBytes(payloadBytesMax);
@@ -51,7 +52,6 @@ export class MessageJudge {
     this.#messages.push(chunk);
   }
 
-  /** Judges the last message. */
   judge(): Judgement {
     const headers = textHeaders(this.#headers.bytes);
     const text = new TextDecoder().decode(this.#payload.bytes);
@@ -71,7 +71,7 @@ export class MessageJudge {
   }
 }
 
-/** Converts an exception to the JSON that the same error has as a separate answer. */
+/** Converts an exception to the JSON that the same error has as a separate response. */
 function errorOf(
   headers: ReadonlyMap<string, string>,
   fields: Readonly<Record<string, unknown>> | null,

@@ -6,8 +6,8 @@ import { hasContent, judgeRecord, type Judgement } from './judge-record.ts';
 import { MessageJudge } from './message-judge.ts';
 
 /**
- * How an answer comes by its type: as server-sent events, as Amazon's messages, as one JSON value on each line, as one
- * JSON text, which may be an array of records, or as any of them except messages.
+ * How a response is formatted, according to its type: as server-sent events, as Amazon's messages, as one JSON value on
+ * each line, as one JSON text, which may be an array of records, or as any of them except messages.
  */
 export type AnswerForm = 'events' | 'messages' | 'lines' | 'json' | 'text';
 
@@ -26,30 +26,30 @@ const FORMS: ReadonlyMap<string, AnswerForm> = new Map([
   ['', 'text'],
 ]);
 
-/** Returns the form of an answer. null if errors in it cannot be read. */
+/** Returns the form of a response. null if errors in it cannot be read. */
 export function formOf(contentType: string | null): AnswerForm | null {
-  // Most answers end here.
+  // Most responses have this type.
   if (contentType === 'application/json') return 'json';
   const name = mediaType(contentType);
   return FORMS.get(name) ?? (name.includes('json') ? 'json' : null);
 }
 
 /**
- * Number of characters in which a JSON error is recognized: its fields come first, and copies of the request after
+ * Number of characters in which a JSON error is recognized. Its fields come first, and copies of the request after
  * them.
  */
 const HEAD_CHARACTERS = 2_048;
 
 /**
- * Signs of an error near the beginning of a JSON text. An answer without any is not parsed. A quote inside a string is
+ * Signs of an error near the beginning of a JSON text. A response without any is not parsed. A quote inside a string is
  * escaped, so text of the model contains no signs.
  */
 const SUSPECT =
   /"(?:error|errors)"\s*:\s*(?:["[{]|true)|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*(?:"(?:failed|failure|error)"|[45]\d\d\b)|"finish_reason"\s*:\s*"(?:error|network_error|insufficient_system_resource)"|"(?:base_resp|error_code|code|statusCode)"\s*:|"success"\s*:\s*false|"__type"\s*:|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
 
-/** Judges a complete answer. */
+/** Judges a complete response. */
 export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {
-  // Most answers are served, and this check suffices for them.
+  // Most responses are successful, and this check is enough for them.
   const head = bytes.subarray(0, HEAD_CHARACTERS);
   if (form === 'json' && !SUSPECT.test(decoder.decode(head))) return 'content';
   const reader = new OpeningReader(form);
@@ -58,7 +58,7 @@ export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {
 }
 
 /**
- * The beginning of an event that only announces the answer. Such an event repeats the request and need not be parsed.
+ * The beginning of an event that only announces the response. Such an event repeats the request and need not be parsed.
  */
 const ANNOUNCES =
   /^\s*\{\s*"type"\s*:\s*"(?:response\.(?:created|queued|in_progress)|message_start|ping)"/;
@@ -79,18 +79,18 @@ const CUT_PARSED_MIN = 65_536;
 const CUT_PARSED_EACH = 32;
 
 /**
- * Reads the beginning of an answer until it shows content or an error, however it is cut. Content shows by its first
- * characters; an error is read when its record is whole. The work is linear in the length.
+ * Reads the beginning of a response, split anywhere, until it contains content or an error. Content is recognized by
+ * its first characters, and an error when its record is complete. The work is linear in the length.
  */
 export class OpeningReader {
-  /** `bytes`: any byte is content. */
+  /** `bytes` treats every byte as content. */
   readonly #form: AnswerForm | 'bytes';
   readonly #decoder = new TextDecoder();
   readonly #messages: MessageJudge | null;
-  /** null until the answer is known to come in events. */
+  /** null until the response is known to consist of events. */
   #events: EventData | null = null;
   #readsValues = false;
-  /** Bytes at the beginning, until the form of the answer is known. */
+  /** Bytes at the beginning, until the form of the response is known. */
   #head: Uint8Array = new Uint8Array();
   /** Judgement of the events or messages received so far. */
   #found: Judgement = 'prelude';
@@ -111,7 +111,7 @@ export class OpeningReader {
     return this.#form === 'bytes' ? 'content' : this.#read(chunk, false);
   }
 
-  /** Judges the remaining bytes when the answer has ended. */
+  /** Judges the remaining bytes when the response has ended. */
   end(): Judgement {
     const judgement = this.#read(new Uint8Array(), true);
     return judgement === 'prelude' ? 'content' : judgement;
@@ -208,7 +208,7 @@ export class OpeningReader {
     return SUSPECT.test(head) ? 'prelude' : 'content';
   }
 
-  /** Whether so many characters may be parsed again. */
+  /** Whether this many characters may be parsed again. */
   #mayParse(length: number): boolean {
     if (this.#parsed + length > CUT_PARSED_MIN + CUT_PARSED_EACH * this.#length) return false;
     this.#parsed += length;
@@ -225,7 +225,7 @@ class ValueEnd {
   #isInString = false;
   #isEscaped = false;
 
-  /** Returns how many characters of a piece belong to the object. null if the object continues. */
+  /** Returns how many characters of a piece belong to the object, or null if the object continues. */
   push(text: string): number | null {
     for (let at = 0; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
@@ -248,27 +248,23 @@ class ValueEnd {
 /** Separators between the objects of an array, or of lines. */
 const BETWEEN = /^[\s,[\]]+/;
 
-/** Judges the text of a whole record. */
 function judgeData(data: string, name: string): Judgement {
   const text = data.trim();
   if (text === '' || ANNOUNCES.test(text)) return 'prelude';
   const { value } = parseCutJson(text);
-  // An event of errors may hold only their text.
-  const words = typeof value === 'string' ? value : text;
-  if (typeof value !== 'object') return name === 'error' ? { error: words } : 'content';
+  // An error event may contain only the text of the error.
+  const message = typeof value === 'string' ? value : text;
+  if (typeof value !== 'object') return name === 'error' ? { error: message } : 'content';
   return judgeRecord(Array.isArray(value) ? value[0] : value, name);
 }
 
-/** Whether the received part of a record holds content. */
+/** Whether the received part of a record contains content. */
 function isCutContent(text: string): boolean {
   const { value } = parseCutJson(text);
   return hasContent(Array.isArray(value) ? value[0] : value);
 }
 
-/**
- * Returns the error at the end of a stream, given the text at its end. null if there is none. The text
- * may begin anywhere.
- */
+/** Returns the error at the end of a stream, or null. `text` is the end of the stream and may begin anywhere. */
 export function errorAtEnd(text: string): string | null {
   const ofPart = errorOfLastEvent(text) ?? errorOfLastLine(text) ?? errorOfLastElement(text);
   return ofPart ?? (/^\s*\{/.test(text) ? errorOf(judgeData(text, '')) : null);

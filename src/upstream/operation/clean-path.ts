@@ -1,26 +1,26 @@
 /**
- * Removes the slashes of a path that clients add by mistake when they join a base URL and a route: `/v1//messages`,
- * `/v1/models/`. An upstream may give a meaning to the slashes of a file key or of an address inside a path, so everything
- * behind the route that the operations table knows stays as it came, and so does a path without such a route. Rules see the
- * cleaned path, and what is left in it in all its readings.
+ * Removes slashes that clients add to a path by mistake when they join a base URL and a route: `/v1//messages`,
+ * `/v1/models/`. Slashes of a file key, or of an address inside a path, may have a meaning for an upstream. Everything
+ * after the route that the operations table knows therefore stays unchanged, and so does a path without such a route.
+ * Rules see the cleaned path, in all readings that are left.
  */
 import type { Dialect } from '../../contract/dialect.ts';
 import { routeIn } from './operation.ts';
 
-/** Slashes at the front, and around a version that follows them: there the base URL ends. */
+/** Slashes at the front, and around a version that follows them. The base URL ends there. */
 const FRONT = /^\/+(?:(v\d\w*)(?:\/+|$))?/i;
 
-/** A version that stands twice in a row, from a base URL and from the client. */
+/** A version that is repeated, once from the base URL and once from the client. */
 const TWICE = /(\/v\d\w*)\1+(?=\/)/gi;
 
-/** Signs of a path that has something to clean. */
+/** Signs of a path that needs cleaning. */
 const UNCLEAN = /\/(?:\/|$|(v\d\w*)\/\1\/)/i;
 
 export function isUnclean(path: string): boolean {
   return UNCLEAN.test(path);
 }
 
-/** Cleans a path behind the base URL of an upstream of that dialect. */
+/** Cleans a path relative to the base URL of an upstream with this dialect. */
 export function cleanPath(path: string, dialect: Dialect): string {
   const { text, starts } = collapsed(path);
   const plain = text.endsWith('/') ? text.slice(0, -1) : text;
@@ -43,7 +43,10 @@ export function repeatsVersion(baseUrl: string, path: string, dialect: Dialect):
   return routeIn(path.slice(end), dialect) !== null;
 }
 
-/** A path with one slash for each run, except in an address (`https://`). `starts`: where each character stood. */
+/**
+ * Replaces each run of slashes with one, except in an address (`https://`). `starts` are the original positions of the
+ * characters.
+ */
 function collapsed(path: string): { readonly text: string; readonly starts: readonly number[] } {
   const starts: number[] = [];
   for (let index = 0; index < path.length; index += 1) {

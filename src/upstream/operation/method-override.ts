@@ -1,9 +1,9 @@
 import { parametersIn } from './query-readings.ts';
 
 /**
- * Servers and frameworks that treat a request as one of another method, by a header (Google, Microsoft,
- * Rack, Symfony, Express) or by a parameter of the query or a form (`_method`). Such a request counts as the strictest
- * of all its readings, because Headgate cannot know which of them the upstream chooses.
+ * Some servers and frameworks process a request with another method, named by a header (Google, Microsoft, Rack,
+ * Symfony, Express) or by a parameter of the query or a form (`_method`). Such a request counts as the strictest of all
+ * its readings, because Headgate cannot know which one the upstream chooses.
  */
 
 /** Headers that name another method. */
@@ -17,18 +17,19 @@ export const OVERRIDE_HEADERS: readonly string[] = [
 ];
 
 /**
- * `_method`, and the names that PHP turns into it: a blank or a dot becomes `_`, brackets make an array, and a zero byte ends
- * the name. Google reads the method of a request in `$httpMethod`, and further headers in `$httpHeaders`.
+ * `_method`, and the names that PHP converts to it: a blank or a dot becomes `_`, brackets create an array, and a zero
+ * byte ends the name. Google reads the method of a request from `$httpMethod`, and additional headers from
+ * `$httpHeaders`.
  */
 const PARAMETER = /^\s*(?:[_. ]method|\$http_?(?:method|headers))(?:[[\0].*)?$/is;
 
-/** A header or a parameter of the query that names another method. */
+/** A header or a query parameter that names another method. */
 interface MethodOverride {
   readonly name: string;
   readonly value: string;
 }
 
-/** Finds the header or parameter that names another method; null: there is none. */
+/** Finds the header or parameter that names another method. Returns null if there is none. */
 export function methodOverride(headers: Headers, query: URLSearchParams): MethodOverride | null {
   const name = OVERRIDE_HEADERS.find((each) => headers.has(each));
   if (name !== undefined) return { name, value: headers.get(name) ?? '' };
@@ -38,20 +39,20 @@ export function methodOverride(headers: Headers, query: URLSearchParams): Method
   return { name: `?${found.name.slice(0, 40)}`, value: found.value };
 }
 
-/** Whether a parameter of a query or a field of a form names another method. */
+/** Whether a query parameter or a form field names another method. */
 export function isOverrideParameter(name: string): boolean {
   return PARAMETER.test(name) || OVERRIDE_HEADERS.includes(name.toLowerCase().replaceAll('_', '-'));
 }
 
 /**
- * Whether a header is one of those, spelled with an underscore. CGI, WSGI and Rack do not distinguish it from a dash, so it
- * is never forwarded. nginx also drops such headers.
+ * Whether a header is one of those, spelled with an underscore. CGI, WSGI and Rack treat it like a dash, so it is never
+ * forwarded. nginx drops such headers as well.
  */
 export function isUnderscoredOverride(name: string): boolean {
   return name.includes('_') && OVERRIDE_HEADERS.includes(name.replaceAll('_', '-'));
 }
 
-/** The methods that an override may stand for: the named ones, and always POST. */
+/** The methods that a request with an override may count as: the named ones, and always POST. */
 export function overridingMethods({ value }: MethodOverride): readonly string[] {
   const named = value.split(',').map((each) => each.trim().toUpperCase());
   return [...new Set(['POST', ...named])];

@@ -2,30 +2,29 @@ import type { Dialect } from '../../contract/dialect.ts';
 import { READING_METHODS } from '../../contract/methods.ts';
 
 /**
- * Callers that may use a route without a slot where the upstream sees the operator's key: all, by the methods that
- * the row names (`open`), all that only read (`readable`), those that the operator lists it for (`listed`), or none
- * (`closed`).
+ * Which callers may use a route without a slot if the upstream sees the operator's key. `open`: all, with the methods
+ * of the row. `readable`: all that only read. `listed`: those for which the operator lists it. `closed`: none.
  */
 export type RouteAccess = 'open' | 'readable' | 'listed' | 'closed';
 
 /** One route of some provider. */
 export interface OperationRow {
   readonly name: string;
-  /** The shape in which the call and its errors are spoken. Null: the upstream's own. */
+  /** The dialect of the call and its errors. null for the dialect of the upstream. */
   readonly shape: Dialect | null;
-  /** The group `model`, where there is one, captures the model, still URL-encoded. */
+  /** The named group `model`, if there is one, captures the model, still URL-encoded. */
   readonly path: RegExp;
   /** Whether a POST takes a slot. */
   readonly limited: boolean;
-  /** Of what takes no slot. */
+  /** Access for calls that take no slot. */
   readonly access: RouteAccess;
   /** Methods for which an `open` or `readable` route is open. */
   readonly openBy: readonly string[];
-  /** The row holds for upstreams of this dialect only. */
+  /** Restricts the row to upstreams of this dialect. */
   readonly only?: Dialect;
 }
 
-/** A route whose POST generates. Whatever else may be done there is about what was generated before. */
+/** A route whose POST generates. Other methods there are about what was generated before. */
 export function slot(
   name: string,
   shape: Dialect | null,
@@ -37,7 +36,7 @@ export function slot(
   return only === undefined ? row : { ...row, only };
 }
 
-/** A route that takes no slot, and is open to all callers for those methods. */
+/** A route that takes no slot, and is open to all callers with these methods. */
 export function open(
   name: string,
   shape: Dialect | null,
@@ -58,7 +57,7 @@ export function free(
   return { name, shape, path: ofAnyCase(path), limited: false, access, openBy };
 }
 
-/** Azure and many servers that people run themselves route whatever the case: it must not dodge the slot. */
+/** Azure and many self-hosted servers ignore the case of routes, so a different case must not bypass the slot. */
 function ofAnyCase(path: RegExp): RegExp {
   return new RegExp(path, 'i');
 }

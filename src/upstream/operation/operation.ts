@@ -3,53 +3,57 @@ import type { OperationRow } from './operation-row.ts';
 import { OPAQUE, OPERATIONS } from './operations-table.ts';
 import { readingsOf } from './path-readings.ts';
 
-/** Where the model of a call stands. */
+/** The location of a call's model. */
 type ModelSource =
   | { readonly from: 'path'; readonly value: string }
-  /** A top-level field `model` of a JSON body, or a form field of that name: the Content-Type tells. */
+  /** The top-level field `model` of a JSON body, or a form field of that name, depending on the Content-Type. */
   | { readonly from: 'body' }
   | { readonly from: 'none' };
 
-/** The request of a call to its upstream. */
+/** What a call asks its upstream to do. */
 export interface Operation {
-  /** Word that groups match by: `chat`, `messages`, `embeddings` … */
+  /** Name that groups match by: `chat`, `messages`, `embeddings` … */
   readonly name: string;
-  /** The dialect in which an error of ours must be spoken. */
+  /** The dialect of Headgate's error responses to this call. */
   readonly shape: Dialect;
   /** Whether the call takes a slot. */
   readonly limited: boolean;
-  /** It does because a group names its path, in all readings of it. Absent: it is named in some at the most. */
+  /**
+   * Set if the call takes a slot because a group names its path, in all readings of it. Absent if no group names it, or
+   * a group names only some readings.
+   */
   readonly isNamed?: true;
   readonly model: ModelSource;
-  /** The method that it counts as, if the request names another method. Absent: its own. */
+  /** The method that the call counts as if the request names another one. Absent for its own. */
   readonly countsAs?: string;
-  /** Use of the WebSocket that the call comes as. Absent: it comes as none. */
+  /** How the call uses a WebSocket. Absent if it uses none. */
   readonly socket?: SocketUse;
 }
 
 /**
- * Uses of a WebSocket. `session`: it holds its slot from the upgrade to the close. `turns`: each message that asks
- * for a response is a call of its own, and the connection takes no slot. `unserved`: nothing is served over one here.
+ * Uses of a WebSocket. `session`: holds a slot from the upgrade to the close. `turns`: each message that requests a
+ * response is a call of its own, and the connection takes no slot. `unserved`: the route is not available over
+ * WebSocket.
  */
 type SocketUse = 'session' | 'turns' | 'unserved';
 
-/** Azure's older API names a deployment in the path and has OpenAI's routes behind it. */
+/** Azure's older API has a deployment in the path, followed by OpenAI's routes. */
 const AZURE_DEPLOYMENT = /(?:^|\/openai)\/deployments\/(?<model>[^/]+)(?<rest>\/.+)$/i;
 
-/** Others do so too, which read no model in the body then: what it says there is not what the upstream serves. */
+/** Routes with a model in front of them. These servers ignore the model in the body. */
 const NAMED_BEFORE: readonly RegExp[] = [
   AZURE_DEPLOYMENT,
-  // LiteLLM, as OpenAI did once.
+  // LiteLLM, as OpenAI did in the past.
   /\/engines\/(?<model>[^/]+(?:\/[^/]+)??)(?<rest>\/(?:(?:chat\/)?completions|embeddings))$/i,
   // Databricks.
   /\/serving-endpoints\/(?<model>[^/]+)(?<rest>\/invocations)$/i,
   // Hugging Face.
   /\/hf-inference\/models\/(?<model>[^/]+(?:\/[^/]+)??)(?<rest>\/v1\/.+)$/i,
-  // Vertex, but for the endpoint that stands for all its models.
+  // Vertex, except the endpoint that serves all of its models.
   /\/(?<model>endpoints\/(?!openapi\/)[^/]+)(?<rest>\/chat\/completions)$/i,
 ];
 
-/** Segments that tell the shape of a path which no row knows, where an upstream has several. */
+/** Segments that determine the dialect of an unknown path, for upstreams with several dialects. */
 const SHAPE_HINTS: readonly (readonly [RegExp, Dialect])[] = [
   [/\/anthropic\//, 'anthropic'],
   [/\/(?:openai|compatible-mode|compatibility)\//, 'openai'],
@@ -57,15 +61,15 @@ const SHAPE_HINTS: readonly (readonly [RegExp, Dialect])[] = [
 
 const NO_MODEL: ModelSource = { from: 'none' };
 
-/** An operation that no row knows. */
+/** The operation of a path that matches no row. */
 export const UNKNOWN_NAME = 'other';
 
 export const ADMINISTRATION_NAME = 'administration';
 
 /**
- * Tells what a call is by its method and its path behind the upstream's base URL. Only calls that
- * generate take a slot: what is not known passes, because a slot held for a poll or an upload would
- * starve generation. Of an opaque upstream nothing is known, so there every call with a body takes one.
+ * Determines what a call is from its method and its path relative to the upstream's base URL. Only calls that generate
+ * take a slot. Unknown calls take none, because a slot held for a poll or an upload would starve generation. Of an
+ * opaque upstream nothing is known, so every call with a body takes one.
  */
 export function classify(
   method: string,
@@ -77,19 +81,19 @@ export function classify(
     return { name: OPAQUE, shape: 'opaque', limited: hasBody(method), model: NO_MODEL };
   }
   const plain = plainPath(path);
-  const asItStands = operationAt(method, plain, dialect);
-  // How the likeliest server reads it: a decorated name of a model must not make it another one.
+  const plainOperation = operationAt(method, plain, dialect);
+  // The most likely reading by a server that takes a slot. A decorated model name must not change the model.
   const { isDeployment, ...operation } =
     readingsOf(plain)
       .map((reading) => operationAt(method, reading, dialect))
-      .find(({ limited }) => limited) ?? asItStands;
+      .find(({ limited }) => limited) ?? plainOperation;
   const isAzure = isDeployment || query.has('api-version');
   return isAzure && operation.shape === 'openai' ? { ...operation, shape: 'azure' } : operation;
 }
 
 /**
- * The models, and the places of models, that servers may read in the path of a call that takes a slot. If there are several, the
- * call counts as one of them, and the upstream may serve another.
+ * The models, and locations of models, that servers may read in the path of a call that takes a slot. If there are
+ * several, the call counts as one of them, and the upstream may serve another.
  */
 export function modelsInReadings(
   method: string,
@@ -109,7 +113,7 @@ export function modelsInReadings(
   return [...byValue.values()];
 }
 
-/** Segments that precede a model. If a path has two, servers may route by either. */
+/** Segments that precede a model. If a path has two of them, servers may route by either. */
 const NAMES = /\/(?:deployments|engines|serving-endpoints|models?)\/([^/:]+)/gi;
 const NAMED_TWICE =
   /\/(?:deployments|engines|serving-endpoints|models?)\/.+\/(?:deployments|engines|serving-endpoints|models?)\//i;
@@ -132,7 +136,7 @@ const NO_ID = /\/(?:compact|completions|generations(?:\/jobs)?|runs)$/i;
 
 /**
  * Finds a stored object with its own model in a path, as in `videos/video_1`. It counts only if the call names no model
- * otherwise. Null: no reading of the path names one.
+ * otherwise. Returns null if no reading of the path names one.
  */
 export function referenceInPath(path: string): string | null {
   const plain = plainPath(path);
@@ -154,8 +158,8 @@ function valueOf(place: ModelSource): string {
 }
 
 /**
- * Names of what must be open for a call that goes out with the operator's key: the name of every operation that takes
- * no slot and that some server may take its path for. Administration and what nobody knows are never open.
+ * Names of the routes that must be open for a call with the operator's key. These are the operations without a slot
+ * that any server may read the path as. Administration and unknown routes are never open.
  */
 export function neededRoutes(method: string, path: string, dialect: Dialect): readonly string[] {
   const plain = plainPath(path);
@@ -164,8 +168,8 @@ export function neededRoutes(method: string, path: string, dialect: Dialect): re
 }
 
 /**
- * Routes that administer an account, wherever they are mounted and whatever else they end like, and routes that choose the
- * organization that pays (GitHub's `/orgs/{org}/inference/…`).
+ * Routes that administer an account, at any position in the path, and routes that choose the organization that pays
+ * (GitHub's `/orgs/{org}/inference/…`).
  */
 const ADMINISTRATION =
   /\/(?:organizations?|orgs|admin_api_keys|api[_-]?keys?|keys?|invites|users?|members|permissions|roles|billing|balance|credits|costs|usage|service_accounts|audit_logs|certificates|projects(?!\/[^/]+\/locations\/))(?:\/|$)/i;
@@ -177,7 +181,7 @@ function neededFor(method: string, path: string, dialect: Dialect): string | nul
   if (row === null) return UNKNOWN_NAME;
   if (row.limited && method === 'POST') return null;
   if (row.openBy.includes(method)) return null;
-  // With another method it is a route that no row describes.
+  // With another method, it is a route that no row describes.
   return row.access === 'open' ? UNKNOWN_NAME : row.name;
 }
 
@@ -190,7 +194,7 @@ function plainPath(path: string): string {
   return withoutTrailingSlashes(path.replace(/%3a/gi, ':'));
 }
 
-/** The operation that one reading of a path asks for. */
+/** The operation of one reading of a path. */
 function operationAt(
   method: string,
   path: string,
@@ -204,7 +208,7 @@ function operationAt(
   return { ...operation, isDeployment, model };
 }
 
-/** A path that names a model in front of the route, taken apart; null: it does not. */
+/** Splits a path that names a model in front of the route. Returns null for other paths. */
 function namedBefore(path: string): { readonly model: string; readonly rest: string } | null {
   for (const pattern of NAMED_BEFORE) {
     const { model, rest } = pattern.exec(path)?.groups ?? {};
@@ -233,16 +237,16 @@ export function isDeploymentPath(path: string): boolean {
 /** A route of the operations table inside a path. */
 export interface RouteInPath {
   readonly name: string;
-  /** Null: that of its upstream. */
+  /** null for the dialect of the upstream. */
   readonly shape: Dialect | null;
   /** Whether a POST generates there. */
   readonly limited: boolean;
-  /** Where it begins and ends in the path, without a slash behind it. */
+  /** Positions in the path, without a trailing slash. */
   readonly start: number;
   readonly end: number;
 }
 
-/** Finds the route in a path as it stands. Null: no row knows one, or the upstream is opaque. */
+/** Finds the route in a path without other readings. Returns null if no row matches, or the upstream is opaque. */
 export function routeIn(path: string, dialect: Dialect): RouteInPath | null {
   if (dialect === 'opaque') return null;
   const { row, match } = rowAt(path, dialect);
@@ -270,13 +274,13 @@ function lookUp(method: string, path: string, dialect: Dialect): Operation {
 /** A version of an API, as in Code Assist's `/v1internal:generateContent`. */
 const VERSION = /^v\d+(?:p\d+)?(?:alpha|beta|internal)?\d*$/i;
 
-/** Whether the segment before Gemini's verb is a version or a location. The model is in the body then. */
+/** Whether the segment before Gemini's verb is a version or a location. The model is then in the body. */
 function isOfRoute(segment: string, match: RegExpExecArray, path: string): boolean {
   if (!match[0].startsWith(`/${segment}:`)) return false;
   return VERSION.test(segment) || /\/locations$/i.test(path.slice(0, match.index));
 }
 
-/** A regular expression would take quadratic time over a path of slashes. */
+/** A regular expression would take quadratic time on a path of slashes. */
 export function withoutTrailingSlashes(path: string): string {
   let end = path.length;
   while (path[end - 1] === '/') end -= 1;
@@ -287,7 +291,7 @@ function shapeOf(path: string, dialect: Dialect): Dialect {
   return SHAPE_HINTS.find(([segment]) => segment.test(path))?.[1] ?? dialect;
 }
 
-/** Malformed escapes stay as they came: the upstream will say what it thinks of them. */
+/** Malformed escapes stay unchanged, and the upstream decides about them. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

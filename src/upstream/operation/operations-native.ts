@@ -1,9 +1,9 @@
 import { READING_METHODS } from '../../contract/methods.ts';
 import { free, open, slot, type OperationRow } from './operation-row.ts';
 
-/** Routes that one provider or one kind of server has for itself, and generates at. */
+/** Routes at which only one provider, or one kind of server, generates. */
 export const NATIVE: readonly OperationRow[] = [
-  // Cohere and the servers that copy its routes; LM Studio's own chat.
+  // Cohere and the servers that copy its routes, and LM Studio's own chat.
   slot('chat', null, /(?:^|\/v[12])\/chat$/),
   slot('embed', null, /(?:^|\/v[12])\/embed$/),
   slot('generate', null, /\/v[12]\/generate$/),
@@ -11,7 +11,7 @@ export const NATIVE: readonly OperationRow[] = [
   slot('rerank', null, /\/re-?rank(?:ing)?$/),
   // Perplexity.
   slot('chat', null, /\/sonar$/),
-  // Mistral. OpenAI stores conversations under the same address: a slot for it does no harm.
+  // Mistral. OpenAI stores conversations under the same path. A slot for that is harmless.
   slot('conversations', null, /\/conversations(?:\/[^/]+(?:\/restart)?)?$/),
   slot('ocr', null, /\/ocr$/),
   slot('classifications', null, /\/classif(?:ications|y)$/),
@@ -26,7 +26,7 @@ export const NATIVE: readonly OperationRow[] = [
   slot('predict', null, /\/v1\/inference\/(?<model>.+)$/),
   // Hugging Face.
   slot('predict', null, /\/hf-inference\/models\/(?<model>.+?)(?:\/pipeline\/[^/]+)?$/),
-  // Workers AI: models begin with @.
+  // Workers AI. Its models begin with @.
   slot('predict', null, /\/run\/(?<model>(?:@|%40).+)$/),
   // Z.ai.
   slot('agents', null, /\/api\/v1\/agents$/),
@@ -58,14 +58,14 @@ export const NATIVE: readonly OperationRow[] = [
   slot('embed', null, /^\/(?:embedding|embed_all|embed_sparse|similarity)$/),
   slot('completions', null, /^\/(?:completion|infill|generate|generate_stream)$/),
   slot('completions', null, /\/invocations$/),
-  // Its root generates, and is where some clients look whether anybody is there.
+  // Its root generates, and some clients use it to check whether the server is up.
   { ...slot('completions', null, /^$/), access: 'readable', openBy: READING_METHODS },
   slot('predict', null, /\/predict$/),
 ];
 
-/** Names for what passes without a slot; a path that no row knows does so as `other`. */
+/** Names for routes that take no slot. A path that matches no row takes none either, under the name `other`. */
 export const STORED: readonly OperationRow[] = [
-  // Claude Code asks before its first call.
+  // Claude Code requests it before its first call.
   open('health', 'anthropic', /\/api\/hello$/, ...READING_METHODS),
   open('health', null, /^(?:\/v1)?\/(?:health|ping|version)$/, ...READING_METHODS),
   open(
@@ -76,12 +76,12 @@ export const STORED: readonly OperationRow[] = [
   ),
   // Model information of self-hosted servers: vLLM, SGLang, llama.cpp, TGI and TEI.
   free('models', null, /^\/(?:info|load|props|(?:get_)?model_info)$/, 'readable'),
-  // A session generates for as long as it lasts, past every limit here.
+  // A session generates for as long as it lasts, without any limit here.
   free('realtime', 'openai', /\/realtime(?:\/|$)/, 'closed'),
   free('chat', null, /\/chat\/deferred-completion\/.+$/),
   free('videos', null, /\/videos?(?:\/|$)/),
   free('interactions', 'gemini', /\/interactions\/.+$/),
-  // What was started and goes on at the provider: Gemini, DashScope, Z.ai, MiniMax, Azure.
+  // Work that continues at the provider: Gemini, DashScope, Z.ai, MiniMax, Azure.
   free('results', null, /\/(?:operations|tasks|async-result|query)(?:\/|$)/),
   free('results', null, /:fetchPredictOperation$/),
   free('fine_tuning', null, /\/(?:fine[_-]?tun(?:ing|es)|tuningJobs)(?:\/|$)/),

@@ -1,7 +1,7 @@
 import { free, open, slot, type OperationRow } from './operation-row.ts';
 import { NATIVE, STORED } from './operations-native.ts';
 
-/** Calls that look like generation by their path and are none: pollings, counts, batches, storage. */
+/** Routes that look like generation by their path but are not: polling, counting, batches, storage. */
 const LOOKALIKES: readonly OperationRow[] = [
   open('count_tokens', 'openai', /\/responses\/input_tokens$/, 'POST'),
   open('count_tokens', 'anthropic', /\/messages\/count_tokens$/, 'POST'),
@@ -26,7 +26,7 @@ const LOOKALIKES: readonly OperationRow[] = [
   slot('runs', 'openai', /\/threads\/[^/]+\/runs\/[^/]+\/submit_tool_outputs$/),
   free('chat', 'openai', /\/chat\/completions\/.+$/),
   free('conversations', null, /\/conversations\/[^/]+\/(?!restart$).+$/),
-  // A thread's messages are stored, not answered.
+  // The messages of a thread are stored and not answered.
   free('threads', 'openai', /\/threads(?:\/|$)/),
   free('images', 'openai', /\/workflows\/accounts\/[^/]+\/models\/[^/]+\/get_result$/),
   free('responses', 'openai', /\/responses\/(?!compact$)[^/]+(?:\/.+)?$/),
@@ -36,7 +36,7 @@ const OPENAI: readonly OperationRow[] = [
   slot('chat', 'openai', /\/chat\/completions$/),
   slot('responses', 'openai', /\/responses(?:\/compact)?$/),
   slot('completions', 'openai', /\/completions$/),
-  // Before the general row: Ollama's older route ends alike.
+  // Before the general row, because Ollama's older route has the same ending.
   slot('embed', 'ollama', /\/api\/embed(?:dings)?$/),
   slot('embed', 'ollama', /^\/embed(?:dings)?$/, 'ollama'),
   slot('embeddings', 'openai', /\/embeddings$/),
@@ -80,7 +80,7 @@ const GEMINI: readonly OperationRow[] = [
   slot('agents', 'gemini', /\/reasoningEngines\/[^/:]+:(?:query|streamQuery)$/),
 ];
 
-/** An ARN that came unencoded has one slash. */
+/** An unencoded ARN has one slash. */
 const BEDROCK: readonly OperationRow[] = [
   slot('async_invoke', 'bedrock', /\/async-invoke$/),
   slot(
@@ -104,10 +104,10 @@ const OLLAMA: readonly OperationRow[] = [
 ];
 
 /**
- * The routes of all providers as one table, read from top to bottom; the first row whose path matches
- * decides. Paths are told by their end, because every upstream mounts them somewhere else, and a base
- * URL may hold their first segments. Callers write the paths, so no pattern may take more than linear
- * time: nothing but the last part of one may run over several segments.
+ * The routes of all providers as one table, read from top to bottom. The first row whose path matches applies. Paths
+ * are matched by their end, because each upstream mounts them elsewhere, and a base URL may contain their first
+ * segments. Callers control the paths, so every pattern must take linear time: only the last part of a pattern may span
+ * several segments.
  */
 export const OPERATIONS: readonly OperationRow[] = [
   ...LOOKALIKES,
@@ -123,10 +123,10 @@ export const OPERATIONS: readonly OperationRow[] = [
 /** The operation of every session over WebSocket. */
 export const SESSION_NAME = 'realtime';
 
-/** The name by which groups match leases that callers ask for by themselves. */
+/** The name by which groups match leases that callers request directly. */
 export const LEASE = 'lease';
 
-/** The operation of an upstream of which nothing is known. */
+/** The operation of calls to an opaque upstream. */
 export const OPAQUE = 'opaque';
 
 /** Names of the operations that take a slot. */
@@ -136,7 +136,7 @@ export const LIMITED_OPERATIONS: readonly string[] = [
   OPAQUE,
 ];
 
-/** Names of the operations that take none and are closed with the operator's key, unless they are listed. */
+/** Names of the operations that take no slot, and are closed with the operator's key unless they are listed. */
 export const LISTED_OPERATIONS: readonly string[] = [
   ...new Set(
     OPERATIONS.flatMap(({ name, access }) =>

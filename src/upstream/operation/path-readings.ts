@@ -1,17 +1,17 @@
 /**
- * Lists what servers may take a path for. Some decode it, once or twice, before they route; some leave out path
- * parameters (`;x`), empty segments, dots and spaces at the end of a segment, or a format behind the last one
- * (`.json`); some go up where two dots turn up only then. None of that may lead around a limit. It is never
- * forwarded: an upstream gets the path as it came.
+ * Lists the readings of a path by different servers. Some servers decode it, once or twice, before they route. Some
+ * drop path parameters (`;x`), empty segments, dots and spaces at the end of a segment, or a format after the last one
+ * (`.json`). Some resolve two dots that only appear after decoding. None of that may bypass a limit. The readings are
+ * never forwarded: an upstream receives the path unchanged.
  */
 
-/** Signs in a path that are read in several ways. */
+/** Characters that servers read in different ways. */
 const ODD = /[%;\\]|\/\/|\.(?:\/|$)|\.json$/i;
 
-/** Escapes of escapes are undone as often. */
+/** Escapes of escapes are decoded this many times. */
 const ROUNDS = 3;
 
-/** The ways to read a path other than as it stands, the likeliest first. None, where it is plain. */
+/** The readings of a path other than the plain one, the most likely first. Empty if the path has no others. */
 export function readingsOf(path: string): readonly string[] {
   if (!ODD.test(path)) return [];
   const decoded = CARELESS.test(path)
@@ -25,16 +25,16 @@ function cutParameters(decoded: string): string[] {
   const text = decoded.replace(/[\t\n\r]/g, '').replaceAll('\\', '/');
   return [
     text.replace(/[;?#\0][^/]*/g, ''),
-    // Gemini's verb stands behind the model, in its segment.
+    // Gemini's verb follows the model in the same segment.
     text.replace(/[;?#\0][^/:]*/g, ''),
     text.replace(/[;?#\0].*$/s, ''),
   ];
 }
 
-/** Escapes other than those of ASCII, from which careless servers may read ASCII. */
+/** Escapes of other characters than ASCII, which careless servers may read as ASCII. */
 const CARELESS = /%(?:25)*(?:u|[89a-f])/i;
 
-/** Decodes the escapes of ASCII. Others stay as they came. */
+/** Decodes the escapes of ASCII. Others stay unchanged. */
 function decodeAscii(path: string): string {
   let text = path;
   for (let round = 0; round < ROUNDS && text.includes('%'); round += 1) {
@@ -48,8 +48,8 @@ function decodeAscii(path: string): string {
 }
 
 /**
- * A path without empty segments and dots. How far two dots go up depends on what a server takes for a
- * segment, so what stands behind the last of them is another reading.
+ * Resolves empty segments and dots. How far two dots go up depends on what a server counts as a segment, so the part
+ * after the last of them is another reading.
  */
 function resolve(path: string): string[] {
   const kept: string[] = [];
@@ -75,7 +75,10 @@ function joined(segments: readonly string[]): string {
 
 const FORMAT = '.json';
 
-/** Without dots, spaces, slashes and that ending behind it. A regular expression would take quadratic time over dots. */
+/**
+ * Removes dots, spaces, slashes and the ending from the end of a text. A regular expression would take quadratic time
+ * on dots.
+ */
 function withoutEnd(text: string, ending = '.'): string {
   let end = text.length;
   for (;;) {
@@ -85,10 +88,12 @@ function withoutEnd(text: string, ending = '.'): string {
   }
 }
 
-/** Escapes that some servers decode: one byte, and a character as old versions of IIS write it. */
+/** Escapes that some servers decode: one byte, or a character as old versions of IIS write it. */
 const ESCAPE = /%(?:u([0-9a-f]{4})|([0-9a-f]{2}))/gi;
 
-/** Maximum times that a path is decoded: a proxy, a router and a framework may each decode it, and each twice. */
+/**
+ * Maximum number of times that a path is decoded. A proxy, a router and a framework may each decode it, and each twice.
+ */
 const UNDONE_MAX = 6;
 
 /** A segment of dots of any length: some servers read three as two. */
@@ -98,8 +103,8 @@ const UP = /^\.{2,}$/;
 const UNSEEN = /[\s\p{Cc}\p{Cf}]/gu;
 
 /**
- * Whether some server may read a path as one that leads to a parent folder, and so out of the base path: with two dots that
- * are escaped once or several times, or written with backslashes, parameters, overlong bytes or look-alike characters.
+ * Whether some server may resolve a path to a parent folder, and so outside of the base path. The two dots may be
+ * escaped once or several times, or written with backslashes, parameters, overlong bytes or look-alike characters.
  */
 export function mayGoUp(path: string): boolean {
   if (!/[%;\\]|\.\./.test(path)) return false;
@@ -110,11 +115,11 @@ export function mayGoUp(path: string): boolean {
     if (undone === text) return false;
     text = undone;
   }
-  // No legitimate path is escaped so often.
+  // No legitimate path is escaped this often.
   return true;
 }
 
-/** Reads overlong bytes and look-alikes of ASCII characters as these, and decodes every layer of escapes. */
+/** Replaces overlong bytes and look-alikes of ASCII characters with these, and decodes every layer of escapes. */
 function decodeCarelessly(path: string): string {
   let text = path;
   for (let round = 0; round < UNDONE_MAX && text.includes('%'); round += 1) {
@@ -131,7 +136,7 @@ function asciiLike(character: string): string {
 }
 
 function hasUp(text: string): boolean {
-  // Full-width characters and the leader of two dots become the plain ones.
+  // Full-width characters and the two-dot leader become the plain ones.
   const segments = text.normalize('NFKC').split(/[/\\\u2044\u2215\u29f5\u29f8]/);
   return segments.some((each) => {
     const seen = each.replace(UNSEEN, '');
@@ -139,7 +144,9 @@ function hasUp(text: string): boolean {
   });
 }
 
-/** Decodes one layer of escapes: as UTF-8, or byte for byte if that is overlong, which only careless servers accept. */
+/**
+ * Decodes one layer of escapes, as UTF-8, or byte for byte if they are overlong, which only careless servers accept.
+ */
 function undo(text: string): string {
   const plain = text.replace(ESCAPE, (_, wide: string | undefined, byte: string | undefined) =>
     String.fromCharCode(Number.parseInt(wide ?? byte ?? '', 16)),
@@ -160,7 +167,7 @@ function asAscii(code: number): string {
   return String.fromCharCode(code);
 }
 
-/** Decodes bytes that are written as characters as UTF-8, where they are valid. */
+/** Decodes bytes that are written as characters as UTF-8, if they are valid. */
 function utf8In(text: string): string {
   return text.replace(/[\u00c2-\u00f4][\u0080-\u00bf]{1,3}/g, (bytes) =>
     new TextDecoder().decode(Uint8Array.from(bytes, (each) => each.charCodeAt(0))),

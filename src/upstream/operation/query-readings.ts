@@ -1,15 +1,15 @@
-/** A parameter that some server may find in a query. */
+/** A parameter that some server may read in a query. */
 interface ReadParameter {
   readonly name: string;
   readonly value: string;
-  /** The name of its parameter as browsers and most servers split a query: only at `&`. */
+  /** The name of its parameter if the query is split only at `&`, as browsers and most servers do. */
   readonly within: string;
 }
 
 /**
- * Lists the parameters that servers may read in a query. Some split it at `;` too (Rack, and older versions of Python, Go
- * and PHP's settings), so `?a=1;model=x` names a model there. Such a parameter must not bypass a limit. The query is
- * never rewritten for it.
+ * Lists the parameters that servers may read in a query. Some also split it at `;` (Rack, and older versions of Python
+ * and Go, and PHP with some settings), so `?a=1;model=x` names a model there. Such a parameter must not bypass a limit.
+ * The query is never rewritten for it.
  */
 export function parametersIn(query: URLSearchParams): readonly ReadParameter[] {
   return [...query].flatMap(([name, value]) => {

@@ -5,34 +5,37 @@ import { JsonWalk } from '../json/json-walk.ts';
 import { isId, runIn, type ReportedRun } from './runs.ts';
 
 /**
- * Reads the state of a run from an answer while its bytes pass. Servers write the fields in any order, and the caller's own
- * instructions may come before the relevant ones, so the answer may have any length and is never buffered.
+ * Reads the state of a run from a response while its bytes pass. Servers write the fields in any order, and the
+ * caller's instructions may precede the relevant ones. The response may therefore have any length, and is never
+ * buffered.
  */
 
-/** Reads the state of a run from an answer as its bytes pass. */
+/** Reads the state of a run from a response while its bytes pass. */
 export interface RunReader {
   push(chunk: Uint8Array): void;
   readonly said: ReportedRun | null;
-  /** Ids by which what the answer is about is asked for later; null: it is not stored, or that is not known yet. */
+  /**
+   * Ids by which the object in the response can be requested later. null if it is not stored, or that is not known yet.
+   */
   readonly made: readonly string[] | null;
-  /** Waits until all that was pushed is read. Absent: it is read at once. */
+  /** Resolves when all pushed bytes are read. Absent if bytes are read immediately. */
   caughtUp?(): Promise<void>;
 }
 
 /** Fields that describe a run. */
 const FIELDS = ['id', 'name', 'invocationArn', 'status', 'done', 'deleted', 'background'];
-/** Fields that describe what is stored of an answer. */
+/** Fields that describe how a response is stored. */
 const STORED = ['store', 'thread_id'];
 /** Fields that name the event of a line of a stream. */
 const TYPES = ['type', 'event_type', 'object'];
-/** Objects that describe the run of an event. */
+/** Objects in an event that describe the run. */
 const NESTED: ReadonlySet<string> = new Set(['response', 'interaction']);
 const KEYS = new KeyNames([...FIELDS, ...STORED, ...TYPES, ...NESTED]);
 
-/** Maximum bytes of a value. The longest id is shorter, however it is escaped. */
+/** Maximum bytes of a value. The longest id is shorter, even if every character is escaped. */
 const VALUE_BYTES_MAX = 4_096;
 
-/** Keeps the fields of each record that describe a run, at its top level and in the object that is nested there. */
+/** Keeps the fields of each record that describe a run, at its top level and in the nested object. */
 class RunVisitor implements JsonVisitor {
   readonly #onRecord: (isWhole: boolean) => void;
   top: Record<string, unknown> = {};
@@ -63,7 +66,7 @@ class RunVisitor implements JsonVisitor {
     const { depth, kept } = value;
     const text = textOf(kept);
     const fields = depth === 1 ? this.top : this.nested;
-    // Of values that are not strings, only the booleans matter.
+    // Of values that are not strings, only booleans matter.
     if (fields !== null) fields[value.key(depth)] = kind === 'string' ? text : text === 'true';
   }
 
@@ -73,11 +76,11 @@ class RunVisitor implements JsonVisitor {
   }
 }
 
-/** Reads an answer that is one JSON object. */
+/** Reads a response that is one JSON object. */
 export class RunDocument implements RunReader {
   readonly #visitor: RunVisitor;
   readonly #walk: JsonWalk;
-  /** Whether all of the object has passed. */
+  /** Whether the whole object has passed. */
   isWhole = false;
 
   constructor(onSaid: (said: ReportedRun) => void = () => {}) {
@@ -93,7 +96,7 @@ export class RunDocument implements RunReader {
     this.#walk.push(chunk);
   }
 
-  /** The last statement about the run. */
+  /** The last reported state of the run. */
   get said(): ReportedRun | null {
     const { top, nested } = this.#visitor;
     return runIn(top) ?? runIn(nested);
@@ -113,9 +116,9 @@ export class RunEvents implements RunReader {
   readonly #visitor: RunVisitor;
   readonly #walk: JsonWalk;
   readonly #onSaid: (said: ReportedRun) => void;
-  /** The stream belongs to an answer in the foreground: the rest is not read. */
+  /** Whether the stream belongs to a foreground response, whose rest is not read. */
   #isOver = false;
-  /** Last news; null: nothing of a run that goes on in the background. */
+  /** The last reported state. null if no run in the background was reported. */
   said: ReportedRun | null = null;
   made: readonly string[] | null = null;
 
@@ -135,13 +138,13 @@ export class RunEvents implements RunReader {
     const { top, nested } = this.#visitor;
     const isThread = top['object'] === 'thread.run';
     const type = top['type'] ?? top['event_type'];
-    // Some servers name the event only in its own line.
+    // Some servers name the event only in its `event` line.
     const isReporting = type === undefined || (typeof type === 'string' && PUSHES.test(type));
     const reported = isThread ? top : isReporting ? nested : null;
     if (reported === null) return;
     this.made ??= madeIn(reported);
     if (!isThread && reported['background'] !== true) {
-      // All events of a run would report it.
+      // If it were a background run, all of its events would say so.
       this.#isOver = true;
       return;
     }
@@ -152,7 +155,7 @@ export class RunEvents implements RunReader {
   }
 }
 
-/** Reads the ids of a stored object. A run of a thread is asked for by the id of its thread too. */
+/** Reads the ids of a stored object. A run of a thread can also be requested by the id of its thread. */
 function madeIn({
   id,
   thread_id: thread,

@@ -7,8 +7,8 @@ import { readingsOf } from './path-readings.ts';
 import { parametersIn } from './query-readings.ts';
 
 /**
- * Paths of sessions, by their end as those of operations are: OpenAI, Azure and whoever copies them name the model or
- * the deployment in the query; Gemini and Vertex in the first message.
+ * Paths of sessions, matched by their end like operations. OpenAI, Azure and compatible servers name the model or the
+ * deployment in the query, and Gemini and Vertex in the first message.
  */
 const NAMED_IN_QUERY = /\/(?:realtime|live)(?:\/translations)?$/i;
 const NAMED_IN_MESSAGE: readonly RegExp[] = [
@@ -18,7 +18,7 @@ const NAMED_IN_MESSAGE: readonly RegExp[] = [
 
 const RESPONSES = /\/responses$/i;
 
-/** Query parameters that name the model of a session, without separators: those of OpenAI and Azure. */
+/** Query parameters that name the model of a session, without separators (OpenAI and Azure). */
 const MODEL_PARAMETERS: ReadonlySet<string> = new Set([
   'model',
   'modelid',
@@ -30,14 +30,14 @@ const MODEL_PARAMETERS: ReadonlySet<string> = new Set([
 
 const NO_MODEL: Operation['model'] = { from: 'none' };
 
-/** Tells what a call that comes as a WebSocket is, by its path behind the upstream's base URL. */
+/** Determines what a WebSocket upgrade is from its path relative to the upstream's base URL. */
 export function classifyUpgrade(
   path: string,
   query: URLSearchParams,
   { dialect, sockets }: { readonly dialect: Dialect; readonly sockets: Sockets },
 ): Operation {
   if (isResponses(path) && sockets !== 'any') {
-    // As the call that each turn is.
+    // Classified like the call that each turn is.
     const turn = classify('POST', path, query, dialect);
     const socket = sockets === 'turns' ? 'turns' : 'unserved';
     return { ...turn, limited: false, model: NO_MODEL, socket };
@@ -52,7 +52,7 @@ export function classifyUpgrade(
   return { name: SESSION_NAME, shape, limited: true, model, socket: 'session' };
 }
 
-/** All models that the URL of a session names: servers differ in how they read names. */
+/** All models that the URL of a session names. Servers differ in how they read names. */
 export function modelsInUrl(path: string, query: URLSearchParams): readonly string[] {
   return [...new Set([...modelsInQuery(query), ...modelsInPath(path)])];
 }
@@ -70,30 +70,33 @@ function isModelParameter(name: string): boolean {
   return MODEL_PARAMETERS.has(words.toLowerCase());
 }
 
-/** Finds a parameter or stored object in a session's URL that refers to a model; null: none. A model in the URL overrides the path. */
+/**
+ * Finds a parameter or stored object in a session's URL that refers to a model. Returns null if there is none. A model
+ * in the URL overrides the path.
+ */
 export function referenceInUrl(path: string, query: URLSearchParams): string | null {
   const inQuery = referenceInQuery(query);
   if (inQuery !== null) return inQuery;
   return modelsInUrl(path, query).length > 0 ? null : referenceInPath(path);
 }
 
-/** Finds a parameter that refers to a model without naming it; null: none. */
+/** Finds a parameter that refers to a model without naming it. Returns null if there is none. */
 export function referenceInQuery(query: URLSearchParams): string | null {
   const names = parametersIn(query).flatMap(({ name }) => (isModelParameter(name) ? [] : [name]));
   return names.find((name) => name !== PROMPT && referenceIn(name) !== null) ?? null;
 }
 
-/** Tells whether a path is that of Responses, which agents ask for over WebSocket first. */
+/** Whether a path is that of the Responses API, which agents try over WebSocket first. */
 export function isResponses(path: string): boolean {
   return RESPONSES.test(plain(path));
 }
 
-/** Tells whether the first message of a session names its model, which is seen after the upgrade only. */
+/** Whether the first message of a session names its model, so that it is only known after the upgrade. */
 export function isNamedInMessage(path: string): boolean {
   return NAMED_IN_MESSAGE.some((pattern) => pattern.test(plain(path)));
 }
 
-/** Whether Headgate can read the model in the messages of a session: it does not know the messages of other routes. */
+/** Whether Headgate can read the model in the messages of a session. The messages of other routes are unknown. */
 export function isReadSession(path: string): boolean {
   return NAMED_IN_QUERY.test(plain(path)) || isNamedInMessage(path);
 }
@@ -103,7 +106,7 @@ export function isSessionRoute(path: string): boolean {
   return [path, ...readingsOf(path)].every(isReadSession);
 }
 
-/** A regular expression would take quadratic time over a path of slashes. */
+/** A regular expression would take quadratic time on a path of slashes. */
 function plain(path: string): string {
   let end = path.length;
   while (path[end - 1] === '/') end -= 1;

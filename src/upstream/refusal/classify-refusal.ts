@@ -13,25 +13,28 @@ import type { RefusalRow, RefusalRules } from './refusal-table.ts';
 import { refusesEgress } from './refuses-egress.ts';
 import { refusesKey } from './refuses-key.ts';
 
-/** An upstream's answer that may be a refusal. */
+/** An upstream's response that may be a refusal. */
 export interface UpstreamAnswer {
-  /** Ways in which its upstream refuses. */
+  /** How its upstream refuses calls. */
   readonly rules: RefusalRules;
-  /** Its upstream's limit headers; null: none that are known or believed. */
+  /** The limit headers of its upstream. null if none are known, or they are not reliable. */
   readonly headerProfile: HeaderProfile | null;
   readonly status: number;
   readonly headers: Headers;
   /**
-   * The decoded text of the body, at most `REFUSAL_BYTES_MAX` of it; it may end anywhere. Of a 200: the error that was
-   * found in it.
+   * The decoded text of the body, cut off anywhere after `REFUSAL_BYTES_MAX`. For a 200, the error that was found in
+   * it.
    */
   readonly body: string;
   readonly now: InstantMs;
-  /** How long its limits hold calls back. Absent means until their resets, by the headers of `headerProfile`. */
+  /**
+   * How long its limits hold calls back. Absent to wait until their resets, according to the headers of
+   * `headerProfile`.
+   */
   readonly waits?: LimitWaits;
   /**
-   * It answers a call with the key of a group's member: one that is not accepted is the member's fault, not the
-   * caller's. Absent: with another.
+   * Whether the call used the key of a group's member. If that key is not accepted, the member is at fault, and not the
+   * caller.
    */
   readonly isOfMember?: boolean;
 }
@@ -43,20 +46,20 @@ export interface LimitWaits {
   readonly waitOf: (hint: LimitHint) => number | null;
 }
 
-/** An upstream's refusal of a call, and what it means. */
 export interface UpstreamRefusal {
   readonly signal: UpstreamSignal;
   readonly scope: RefusalScope;
-  /** Waiting does not help within any caller's patience: it passes through and asks for no retry. */
+  /**
+   * Whether waiting cannot help within any caller's patience. Such a refusal is passed on without a request to retry.
+   */
   readonly isFinal: boolean;
-  /** The API itself says it, which knows the call's key: as far as the form of its answer tells. */
+  /** Whether the API itself refused, which knows the call's key, judged by the form of the response. */
   readonly isOfApi: boolean;
 }
 
 /**
- * Maximum wait of a rate. One that asks for longer is in truth a limit of a day or a plan: 10 minutes is the
- * default time-out of the official OpenAI and Anthropic clients. Azure was seen to call 86,400 seconds a rate
- * limit.
+ * Longest wait of a rate limit. A longer one indicates a limit of a day or a plan. 10 minutes is the default timeout of
+ * the official OpenAI and Anthropic clients. Azure has been seen to report 86,400 seconds as a rate limit.
  */
 const RATE_WAIT_MAX_MS = 600_000;
 
@@ -76,17 +79,19 @@ const COUNTED_KINDS: ReadonlySet<RefusalKind> = new Set([
   'long_window',
 ]);
 
-/** Statuses of refusals. Of other 4xx, only these three, and only with a known code or message. */
+/**
+ * Statuses of refusals. Of the other 4xx, only `CLIENT_ERRORS` can be refusals, and only with a known code or message.
+ */
 const REFUSING_STATUSES = new Set([402, 413, 429, 498]);
 const CLIENT_ERRORS = new Set([400, 403, 412]);
 
-/** The status of a used-up rate. */
+/** The status of an exceeded rate. */
 const RATE_STATUS = 429;
 
-/** A status with which nobody but the edge refuses. */
+/** Only the edge refuses with this status. */
 const EDGE_CONFLICT = 409;
 
-/** A refusal of everybody who calls from where this call went out. */
+/** A refusal of every call from the address that this call was sent from. */
 const OF_EGRESS: UpstreamRefusal = {
   signal: { kind: 'egress', retryAfterMs: null, slotsMax: null, hints: [] },
   scope: 'upstream',
@@ -94,7 +99,7 @@ const OF_EGRESS: UpstreamRefusal = {
   isOfApi: false,
 };
 
-/** A refusal of a key, whoever's call it is. */
+/** A refusal of a key, whichever call it is for. */
 const OF_KEY: UpstreamRefusal = {
   signal: { kind: 'unauthorized', retryAfterMs: null, slotsMax: null, hints: [] },
   scope: 'upstream',
@@ -107,7 +112,7 @@ const UNAUTHORIZED = 401;
 /** The status of an answer that may contain an error. */
 const OK = 200;
 
-/** Returns whether an answer with this status may be a refusal, so that its body has to be read. */
+/** Whether a response with this status may be a refusal, so that its body has to be read. */
 export function mayRefuse(status: number, isOfMember = false): boolean {
   if (isOfMember && status === UNAUTHORIZED) return true;
   if (REFUSING_STATUSES.has(status) || CLIENT_ERRORS.has(status)) return true;
@@ -115,8 +120,8 @@ export function mayRefuse(status: number, isOfMember = false): boolean {
 }
 
 /**
- * Reads what the upstream's answer says about its limits. Null: it is no refusal, but served, or the caller's
- * own mistake. Never throws, whatever the upstream wrote.
+ * Reads what the upstream's response reports about its limits. Returns null if it is not a refusal: the call succeeded,
+ * or the caller made a mistake. Never throws, whatever the upstream wrote.
  */
 export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null {
   const { rules, headerProfile, headers, isOfMember = false } = answer;
@@ -127,7 +132,7 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   const fields = { ...read, codes: codesOf(read, rules) };
   const status = isInside ? statusInside(fields, rules.rows) : answer.status;
   if (isInside && !mayRefuse(status, isOfMember)) return null;
-  // Before the statuses, of which some mean the upstream itself where it is the one that says them.
+  // Checked before the statuses, because some of them have another meaning if the upstream itself sends them.
   if (!isInside && refusesEgress({ ...answer, fields })) return OF_EGRESS;
   const row = rowFor({ status, headers, fields }, rules);
   if (row === null) return isOfMember && refusesKey({ status, fields }) ? OF_KEY : null;
@@ -135,24 +140,24 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   const zone = quirks.resetTimesAre ?? null;
   const { waitHeaders = [] } = quirks;
   const { waits, now } = answer;
-  const about = { headers, fields, kind: row.kind, zone, waitHeaders, now };
+  const common = { headers, fields, kind: row.kind, zone, waitHeaders, now };
   const sources =
     waits === undefined
-      ? { ...about, hints }
-      : { ...about, hints: readAllLimitHints(headers, waits.profile, now), waitOf: waits.waitOf };
+      ? { ...common, hints }
+      : { ...common, hints: readAllLimitHints(headers, waits.profile, now), waitOf: waits.waitOf };
   const usedUp =
     RATE_KINDS.has(row.kind) || row.kind === 'long_window' ? usedUpWindows(sources) : null;
-  const asked = readDelay(sources, usedUp);
-  // Messages with 400 and 403 may repeat the caller's own words.
+  const requestedMs = readDelay(sources, usedUp);
+  // Messages with 400 and 403 may repeat what the caller wrote.
   const words =
     fields.message === null || CLIENT_ERRORS.has(status) ? null : shownWords(fields.message);
-  const isLong = RATE_KINDS.has(row.kind) && (asked ?? 0) > RATE_WAIT_MAX_MS;
+  const isLong = RATE_KINDS.has(row.kind) && (requestedMs ?? 0) > RATE_WAIT_MAX_MS;
   const kind = isLong ? 'long_window' : row.kind;
   const isOfAccount = quirks.countsByAccount === true && COUNTED_KINDS.has(kind);
   return {
     signal: {
       kind,
-      retryAfterMs: kind === 'never_fits' ? null : asked,
+      retryAfterMs: kind === 'never_fits' ? null : requestedMs,
       slotsMax: kind === 'concurrency' ? slotsMaxOf(fields.text) : null,
       hints,
       ...(kind === 'overload' && status === RATE_STATUS && { isRate: true }),
@@ -164,14 +169,14 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   };
 }
 
-/** An answer as rows are compared with it. */
+/** A response as compared with the rows. */
 interface RefusedAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly fields: ErrorFields;
 }
 
-/** A failure, of which nothing more needs to be known. */
+/** A failure, which needs no further classification. */
 const FAILURE: RefusalRow = { kind: 'error', scope: 'model' };
 
 function rowFor(seen: RefusedAnswer, { rows }: RefusalRules): RefusalRow | null {
@@ -189,16 +194,19 @@ function isFor(row: RefusalRow, { status, fields }: RefusedAnswer): boolean {
 function holds(row: RefusalRow, seen: RefusedAnswer): boolean {
   const { status, headers, fields } = seen;
   if (row.codes?.some((code) => fields.codes.has(code)) === true) return true;
-  if (row.statuses?.includes(status) === true || saysSo(row, seen)) return true;
+  if (row.statuses?.includes(status) === true || matchesMessage(row, seen)) return true;
   if (row.quotaId !== undefined && fields.quotaIds.some((id) => row.quotaId?.test(id))) return true;
   return row.zeroHeader !== undefined && headers.get(row.zeroHeader) === '0';
 }
 
-/** Tells whether the messages say what a row is about. */
-function saysSo({ kind, text, message }: RefusalRow, { status, fields }: RefusedAnswer): boolean {
+/** Whether the messages match a row. */
+function matchesMessage(
+  { kind, text, message }: RefusalRow,
+  { status, fields }: RefusedAnswer,
+): boolean {
   if (message !== undefined && fields.messages.some(message)) return true;
   if (text === undefined || CLIENT_ERRORS.has(status)) return false;
-  // It takes a member out, which no name that a caller gives may do.
+  // A quota refusal ejects a member, so quoted names that the caller chose must not count.
   return text.test(kind === 'quota' ? withoutQuoted(fields.text) : fields.text);
 }
 
@@ -211,7 +219,7 @@ function codesOf({ codes, text }: ErrorFields, { quirks }: RefusalRules): Readon
   return code === undefined ? codes : new Set([...codes, code]);
 }
 
-/** Reads the number that a message names, as Moonshot's does: `max organization concurrency: 1`. */
+/** Reads the number in a message such as Moonshot's `max organization concurrency: 1`. */
 function slotsMaxOf(text: string): number | null {
   const slots = Number(/concurrency: ?(\d{1,6})/.exec(text)?.[1] ?? 0);
   return slots > 0 ? slots : null;

@@ -2,12 +2,11 @@ import { listItems, parseHeaderValue } from '../../runtime/header-value.ts';
 import type { LimitHint } from '../../core/words/signal.ts';
 import { parseResetMs } from './reset-time.ts';
 
-/** The rate-limit headers of the IETF's draft (draft-ietf-httpapi-ratelimit-headers), in its three forms. */
+/** The rate-limit headers of the IETF draft (draft-ietf-httpapi-ratelimit-headers), in its three forms. */
 
 /** Maximum length of a header that is read. */
 const LENGTH_MAX = 512;
 
-/** Maximum number of limits in one header. */
 const LIMITS_MAX = 8;
 
 const LEADING_COUNT = /^\s*(\d{1,15})(?!\d)/;

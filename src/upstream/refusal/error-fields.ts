@@ -2,23 +2,22 @@ import { eventsIn } from '../events/event-data.ts';
 import { parseCutJson } from '../json/cut-json.ts';
 
 /**
- * Maximum bytes of a refusal's body that are looked at. The largest that was seen, Gemini's with its quota
- * violations, has 3 KB.
+ * Maximum bytes of a refusal's body that are read. The largest known one, Gemini's with its quota violations, has 3 KB.
  */
 export const REFUSAL_BYTES_MAX = 8_192;
 
-/** The fields of an error's body and headers, whatever the provider's shape; all in lower case. */
+/** The fields of an error's body and headers, in any provider's format. Texts are in lower case. */
 export interface ErrorFields {
-  /** Codes, types and statuses, each as the provider's own text; numbers in decimal. */
+  /** Codes, types and statuses, each as the provider's own text. Numbers are decimal. */
   readonly codes: ReadonlySet<string>;
-  /** The messages, one per line. Never a whole JSON body: request ids and prompts are no messages. */
+  /** The messages, one per line. Never a whole JSON body, because request ids and prompts are not messages. */
   readonly text: string;
   /**
-   * The same messages, each by itself. None where the body was cut: the last one may go on, and a caller whose words fill
-   * the body could have it cut where it likes.
+   * The same messages as a list. Empty if the body was cut, because the last one may be incomplete. A caller whose text
+   * fills the body could otherwise choose where it is cut.
    */
   readonly messages: readonly string[];
-  /** The body is JSON, as APIs answer, and not an error of the edge before one. */
+  /** Whether the body is JSON, as APIs respond, and not an error of the edge in front of one. */
   readonly isOfApi: boolean;
   /** Google's names of the quotas that were exceeded. */
   readonly quotaIds: readonly string[];
@@ -30,7 +29,7 @@ export interface ErrorFields {
   readonly resetAt: string | null;
 }
 
-/** A field with a wait: a duration in seconds, with its unit, or in milliseconds, or an instant. */
+/** A field with a wait: a duration (`span`, in seconds or with its unit), milliseconds, or an instant. */
 interface WaitField {
   readonly value: string;
   readonly unit: 'span' | 'ms' | 'instant';
@@ -67,7 +66,7 @@ const CODE_KEYS = new Set([
 ]);
 const TEXT_KEYS = new Set(['message', 'msg', 'status_msg', 'error_msg', 'detail', 'error', 'raw']);
 const QUOTA_KEYS = new Set(['quotaid', 'quotametric']);
-/** Fields in which errors are wrapped. Nothing else is entered, so an echoed request is never read. */
+/** Fields that wrap errors. No other field is read, so an echoed request is never read. */
 const CHILD_KEYS = new Set([
   'error',
   'errors',
@@ -83,24 +82,24 @@ const CHILD_KEYS = new Set([
 const WAITING_KEYS = new Set(['headers', 'data', 'extra', 'rate_limit']);
 
 /**
- * Maximum depth that is entered: deeper than any provider wraps. It also bounds how often a message may hold JSON
- * of its own.
+ * Maximum depth that is read. No provider nests errors deeper. It also limits how often a message may contain JSON of
+ * its own.
  */
 const DEPTH_MAX = 8;
 
-/** Maximum members of one list that are looked at; each violation of a quota is one. */
+/** Maximum members of one list that are read. Each violation of a quota is one. */
 const ITEMS_MAX = 32;
 
 /** The beginning of an event stream, for servers that send an error as one. */
 const EVENTS = /^\ufeff?(?:data|event|id|retry)?:/;
 
-/** Reads what is known of an error's shape. Never throws, and takes time linear in the bound. */
+/** Reads the known fields of an error. Never throws, and takes time linear in the maximum length. */
 export function readErrorFields(body: string, headers: Headers): ErrorFields {
   const found = new FoundErrorFields();
   const awsType = headers.get('x-amzn-errortype');
   if (awsType !== null) found.code('__type', awsType);
   const text = body.slice(0, REFUSAL_BYTES_MAX).trim();
-  // A page of HTML comes from something in between, and its words mean nothing.
+  // A page of HTML comes from an intermediary, so its text means nothing.
   if (!text.startsWith('<')) found.body(text);
   return {
     codes: found.codes,
@@ -120,7 +119,7 @@ function parseJson(text: string): ReturnType<typeof parseCutJson> {
   return /^[{[]/.test(text) ? parseCutJson(text) : NO_JSON;
 }
 
-/** Tells Cloudflare's own error in JSON, which clients get that accept it. */
+/** Whether this is Cloudflare's own error in JSON, which it sends to clients that accept JSON. */
 function isOfEdge(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'cloudflare_error' in value;
 }
@@ -135,20 +134,21 @@ class FoundErrorFields {
   isCut = false;
   isOfApi = false;
 
-  /** Takes the body. After an event there may be the next ones of its stream. */
+  /** Reads the body. In an event stream, only the first event is read. */
   body(text: string): void {
     const event = EVENTS.test(text) ? (eventsIn(text)[0]?.data.trim() ?? text) : text;
     const { value, rest } = parseJson(event);
-    const goesOn = rest !== null && rest.trim() !== '';
-    if (value === undefined || goesOn) return this.#words(event);
+    const hasMore = rest !== null && rest.trim() !== '';
+    if (value === undefined || hasMore) return this.#words(event);
     this.isCut = rest === null;
     this.isOfApi = !isOfEdge(value);
     this.#enter(value, 1);
   }
 
   /**
-   * Takes a message. Gateways put the whole body of the provider behind them into their own message. One that only begins with
-   * JSON, or may have been cut behind it, is words: it may begin with a name that the caller has given.
+   * Reads a message. Gateways put the whole body of the provider behind them into their own message. A message that
+   * only begins with JSON, or may have been cut after it, is read as text, because it may begin with a name that the
+   * caller chose.
    */
   #message(text: string, depth: number): void {
     const { value, rest } = depth < DEPTH_MAX && !this.isCut ? parseJson(text) : NO_JSON;

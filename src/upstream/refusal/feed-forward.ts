@@ -3,31 +3,31 @@ import { DAY_MS } from './header-families.ts';
 import type { Refill } from './header-families.ts';
 import { isInWholeSeconds } from './reset-time.ts';
 
-/** Bounds within which the headers of a served call hold the next one back. */
+/** Parameters for how the headers of a successful call hold back the next one. */
 export interface FeedForwardOptions {
   /**
-   * Nearly empty are requests below the smaller of this and their share. More would leave room unused
-   * that the upstream grants.
+   * Requests are nearly exhausted below the smaller of this number and `share`. A larger number would leave capacity
+   * unused that the upstream grants.
    * @default 2
    */
   readonly requestsMax: number;
   /**
-   * A limit is nearly empty with fewer tokens than this, capped at half of the limit. null uses `share`.
+   * Number of tokens below which a limit is nearly exhausted, at most half of the limit. null uses `share`.
    * @default null
    */
   readonly tokensMax: number | null;
   /**
-   * The share of a limit below which it is nearly empty.
+   * The share of a limit below which it is nearly exhausted.
    * @default 0.05
    */
   readonly share: number;
   /**
-   * A shorter reset is over before the next call arrives.
+   * A shorter reset has passed before the next call arrives.
    * @default 500
    */
   readonly resetMsMin: number;
   /**
-   * A window of a minute has ended by then, whatever the header said.
+   * Longest wait. A window of a minute has ended by then, whatever the header reported.
    * @default 65000
    */
   readonly waitMsMax: number;
@@ -37,7 +37,7 @@ export interface FeedForwardOptions {
    */
   readonly underWay: number;
   /**
-   * Returns the mean number of tokens that a call takes of a limit. 0 if unknown.
+   * Returns the mean number of tokens that a call uses of a limit. 0 if unknown.
    * @default 0
    */
   readonly tokensOf: (hint: LimitHint) => number;
@@ -48,7 +48,7 @@ export interface FeedForwardOptions {
   readonly now: number;
 }
 
-/** Maximum share of a limit that `tokensMax` keeps. The whole limit would hold every call. */
+/** Maximum share of a limit that `tokensMax` keeps free. Keeping the whole limit free would hold every call. */
 const KEPT_SHARE_MAX = 1 / 2;
 
 export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
@@ -62,15 +62,16 @@ export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
   now: 0,
 };
 
-/** Added to the reset of a window that is reported in whole seconds: upstreams round down too. */
+/** Added to the reset of a window that is reported in whole seconds, because upstreams may round down. */
 const ROUNDED_MS = 1_000;
 
 /**
- * Computes how long calls should wait, in milliseconds, because the next one would be refused. null if they need not.
- * Where a limit comes back bit by bit, the wait is the refill of a request for each of these calls, or of tokens up to
- * the threshold; else it lasts until the reset. Room is kept for the calls that are under way. Limits of 0 and windows
- * of a day hold no call back: the first mean that nothing is known, and the second outlast every caller. A Retry-After
- * goes before it.
+ * Computes how long calls should wait, in milliseconds, because the next one would be refused. Returns null if they
+ * need not wait. If a limit refills continuously, the wait is the refill of one request for each of these calls, or of
+ * tokens up to the threshold. Otherwise it lasts until the reset. Room is kept for calls in flight.
+ *
+ * Limits of 0 and windows of a day hold no call back: a 0 means that the limit is unknown, and a day exceeds every
+ * caller's patience. A Retry-After takes precedence.
  */
 export function waitFromHints(
   hints: readonly LimitHint[],
@@ -97,14 +98,14 @@ function waitFromHint(hint: LimitHint, refill: Refill, options: FeedForwardOptio
   }
   if (resetMs !== null && resetMs < options.resetMsMin) return null;
   if (remaining >= kept) return null;
-  const bitByBitMs = refill === 'continuous' ? refillMs(hint, kept, options) : null;
-  const waitMs = bitByBitMs ?? resetMs;
+  const continuousMs = refill === 'continuous' ? refillMs(hint, kept, options) : null;
+  const waitMs = continuousMs ?? resetMs;
   return waitMs === null ? null : Math.min(options.waitMsMax, Math.ceil(waitMs));
 }
 
 /**
- * Computes how long calls should wait after a call was refused by a bucket: until there is room
- * for it and for those in flight, which are refused too. null if unknown.
+ * Computes how long calls should wait after a bucket refused one: until there is room for it and for those in flight,
+ * which are refused as well. Returns null if unknown.
  */
 export function refillAfterRefusal(hint: LimitHint, options: FeedForwardOptions): number | null {
   const { limit, resetMs } = hint;
@@ -125,7 +126,7 @@ function keptOf(hint: LimitHint, options: FeedForwardOptions): number {
   return Math.max(threshold, each) + underWay * each;
 }
 
-/** Finds what counts as nearly empty. With no limit to compare with, only what is used up counts. */
+/** The threshold below which a limit is nearly exhausted. Without a known limit, only 0 counts. */
 function thresholdOf(hint: LimitHint, options: FeedForwardOptions): number {
   if (hint.limit === null) return Number.MIN_VALUE;
   const share = hint.limit * options.share;
@@ -135,7 +136,7 @@ function thresholdOf(hint: LimitHint, options: FeedForwardOptions): number {
   return hint.dimension === 'requests' ? Math.min(options.requestsMax, share) : share;
 }
 
-/** Computes the time until so much is available, or at least room for one more call. */
+/** Computes the time until this much is available, or at least room for one more call. */
 function refillMs(
   hint: LimitHint,
   kept: number,
@@ -148,8 +149,7 @@ function refillMs(
     hint.dimension === 'requests'
       ? Math.max(1, underWay + 1 - remaining)
       : Math.max(tokensMin, kept - remaining);
-  // The reset is when all that was used is back, which tells the pace even where the window is not
-  // the one that was assumed.
+  // The reset is the time at which everything used has refilled. It shows the pace even if the assumed window is wrong.
   if (resetMs !== null) return (wanted * resetMs) / (limit - remaining);
   return windowMs === null ? null : (wanted * windowMs) / limit;
 }

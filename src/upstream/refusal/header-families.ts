@@ -3,45 +3,45 @@ import type { LimitHint } from '../../core/words/signal.ts';
 export const SECOND_MS = 1_000;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
-/** How long a window must be to be for status, not for waiting. */
+/** Minimum length of a window that is only displayed and holds no calls back. */
 export const DAY_MS = 24 * HOUR_MS;
 export const MONTH_MS = 30 * DAY_MS;
 
-/** The names of the headers that tell one limit. Null: there is none. */
+/** The names of the headers that report one limit. null for headers that do not exist. */
 export interface LimitHeaders {
   readonly dimension: LimitHint['dimension'];
-  /** Span that these headers count over where they do not say, in milliseconds; null: not known. */
+  /** Window of these headers in milliseconds, which they do not report themselves. null if unknown. */
   readonly windowMs: number | null;
   readonly limit: string | null;
   readonly remaining: string;
   readonly reset: string | null;
 }
 
-/** Ways in which a limit comes back: bit by bit, or all at once when its window ends. */
+/** How a limit refills: continuously, or completely when its window ends. */
 export type Refill = 'continuous' | 'window';
 
 /** The rate-limit headers of one kind of provider. */
 export interface HeaderFamily {
   readonly refill: Refill;
-  /** An answer that carries any of them carries at least one of these. */
+  /** A response that has any of the headers has at least one of these. */
   readonly probes: readonly string[];
   readonly limits: readonly LimitHeaders[];
-  /** Whether the IETF's headers, `RateLimit` and `RateLimit-*`, are read too. */
+  /** Whether the IETF headers, `RateLimit` and `RateLimit-*`, are read as well. */
   readonly readsDraft?: true;
 }
 
 /** The rate-limit headers of a provider, and whether they may hold calls back. */
 export interface HeaderProfile extends HeaderFamily {
-  /** False: they are not read. An operator who knows better sets it. */
+  /** Whether the headers are read. An operator can set it to override a profile. */
   readonly isReliable: boolean;
-  /** Where the headers are described or were seen. */
+  /** Where the headers are documented or were seen. */
   readonly source: string;
-  /** When that was last known to hold, as `YYYY-MM-DD`. */
+  /** When that was last verified, as `YYYY-MM-DD`. */
   readonly date: string;
   readonly note?: string;
 }
 
-/** Names the headers `x-ratelimit-{limit,remaining,reset}-{name}`. */
+/** The headers `x-ratelimit-{limit,remaining,reset}-{name}`. */
 export function xRateLimit(
   name: string,
   dimension: LimitHint['dimension'],
@@ -56,7 +56,7 @@ export function xRateLimit(
   };
 }
 
-/** Names the same headers of a limit whose reset nobody tells. */
+/** The same headers for a limit whose reset is not reported. */
 export function withoutReset(headers: LimitHeaders): LimitHeaders {
   return { ...headers, reset: null };
 }
@@ -64,7 +64,7 @@ export function withoutReset(headers: LimitHeaders): LimitHeaders {
 export const REQUESTS_PROBE = 'x-ratelimit-remaining-requests';
 export const TOKENS_PROBE = 'x-ratelimit-remaining-tokens';
 
-/** The names that most who send any have taken from OpenAI. */
+/** Names that most providers have adopted from OpenAI. */
 export const COMMON_HEADERS: HeaderFamily = {
   refill: 'continuous',
   probes: [REQUESTS_PROBE, TOKENS_PROBE],

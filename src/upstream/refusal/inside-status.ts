@@ -3,11 +3,11 @@ import { withoutQuoted } from './own-words.ts';
 import type { RefusalRow } from './refusal-table.ts';
 
 /**
- * Names of errors, by the status that the same error has outside of a 200. The first match counts. As of 2026-11-27:
- * OpenAI's, Anthropic's, Google's canonical codes, AWS's exceptions, and what gateways make of them.
+ * Names of errors, with the status that the same error has outside of a 200. The first match counts. As of 2026-11-27:
+ * OpenAI, Anthropic, Google's canonical codes, AWS exceptions, and what gateways make of them.
  */
 const NAMES: readonly (readonly [name: RegExp, status: number])[] = [
-  // OpenAI's. It is not a 404.
+  // OpenAI. It is not a 404.
   [/^previous_response_/, 400],
   [/too_large|toolarge/, 413],
   [/billing|payment/, 402],
@@ -16,7 +16,7 @@ const NAMES: readonly (readonly [name: RegExp, status: number])[] = [
   [/not_found|notfound/, 404],
   [/(?:rate|request)_?limit|too_?many|throttl|resource_?(?:has_been_)?exhausted|quota/, 429],
   [/overload|unavailable|capacity|notready/, 503],
-  // Also where the type is one that all errors of a server have.
+  // Also if the type is one that all errors of a server have.
   [/invalid_(?!response)|validation|content_?(?:policy|filter)|moderation/, 400],
   [
     /server_?error|internal|api_error|timeout|timed_out|deadline|bad_gateway|upstream|provider|modelstream|modelserv/,
@@ -32,26 +32,26 @@ const WORDS: readonly (readonly [words: RegExp, status: number])[] = [
   [/model (?:is )?busy|currently loading|loading model/, 503],
   [/internal (?:server )?error|upstream error|provider returned error/, 500],
   [/\b(?:status|http)(?: code)?:? ?5\d\d\b|error occurred while processing your request/, 500],
-  // Servers for models on machines of one's own.
+  // Local model servers.
   [/\brunner (?:process )?has (?:terminated|unexpectedly stopped)|failed during generation/, 500],
   [/encountered while running the model|model has crashed|inference (?:exception|error)/, 500],
   [/\bout of memory\b/, 500],
 ];
 
-/** The default is a mistake of the call, so that callers cannot provoke refusals. */
+/** Unknown errors count as a mistake of the call, so that callers cannot provoke refusals. */
 const MISTAKE = 400;
 
-/** Messages about something that the caller named, which may stand there without quotes. */
+/** Messages about something that the caller named, possibly without quotes. */
 const NAMES_A_MISTAKE =
   /\bnot found\b|\bdoes not (?:exist|support)\b|\b(?:un|not )supported\b|\binvalid (?:value|parameter|argument|input|model)\b/;
 
 /** Names of errors caused by the call, and their statuses. */
-const OF_THE_CALL =
+const CALL_ERROR =
   /invalid|validation|denied|policy|filter|safety|moderat|not_?found|permission|authentic|too_?long|context|^4(?!08|09|29)\d\d$/;
 
-/** Whether an error is about the call and says nothing about the upstream. */
+/** Whether an error is about the call, and not about the upstream. */
 export function isOfCall({ codes }: ErrorFields): boolean {
-  return [...codes].some((code) => OF_THE_CALL.test(code));
+  return [...codes].some((code) => CALL_ERROR.test(code));
 }
 
 /** Returns the status that an error inside a 200 would have had. */

@@ -6,8 +6,8 @@ import { parseResetMs } from './reset-time.ts';
 const COUNT = /^\d{1,15}(?:\.\d{1,6})?$/;
 
 /**
- * Reads the limits that the headers of an answer tell. Empty where the upstream's headers are unknown or
- * not reliable. It runs for every answer: without any such header it costs two look-ups.
+ * Reads the limits that the headers of a response report. Empty if the upstream's headers are unknown or not reliable.
+ * It runs for every response, and costs two look-ups if there are no such headers.
  */
 export function readLimitHints(
   headers: Headers,
@@ -18,7 +18,7 @@ export function readLimitHints(
   return isSent ? readAllLimitHints(headers, profile, now) : [];
 }
 
-/** Reads the same without checking first whether there are any. For refusals, which are rare. */
+/** As `readLimitHints`, without the check for any header. Used for refusals, which are rare. */
 export function readAllLimitHints(
   headers: Headers,
   profile: HeaderProfile | null,
@@ -34,13 +34,13 @@ export function readAllLimitHints(
   return hints;
 }
 
-/** Answers that are searched for all names: the first ones, and then one in so many. */
+/** Responses that are searched for all names: the first ones, and then one in `SEARCHED_EVERY`. */
 const SEARCHED_FIRST = 8;
 const SEARCHED_EVERY = 16;
 
 /**
- * Reads the limit headers of an unknown upstream. Each look-up calls into the runtime, so most answers are
- * searched only for names that it has sent before with a reset. Without a reset, a limit cannot show how it refills.
+ * Reads the limit headers of an unknown upstream. Each look-up calls into the runtime, so most responses are searched
+ * only for names that it has sent before with a reset. Without a reset, it is unknown how a limit refills.
  */
 export class SentLimitHeaders {
   readonly #family: HeaderFamily;
@@ -85,7 +85,7 @@ function readHint(headers: Headers, names: LimitHeaders, now: number): LimitHint
   };
 }
 
-/** Reads a count. Null for what is absent and for what is none: -1 says that the upstream does not know. */
+/** Reads a count. Returns null if it is absent or invalid. Some upstreams send -1 if they do not know it. */
 function readCount(headers: Headers, name: string | null): number | null {
   const text = name === null ? null : headers.get(name);
   return text !== null && COUNT.test(text) ? Number(text) : null;

@@ -1,10 +1,10 @@
-// What callers write comes back in messages: the name of a model, of a tool, a parameter, in quotes or without, at any place
-// in them. So a message says something of a key or of an address only where it is known as a whole.
+// Messages repeat what callers wrote: the name of a model, a tool or a parameter, with or without quotes, at any
+// position. A message therefore only counts as evidence about a key or an address if it is known as a whole.
 
-/** Tells what one message of an error says, given in lower case and whole. */
+/** Whether one message of an error, given in lower case and complete, matches. */
 export type MessageTest = (message: string) => boolean;
 
-/** Makes the test for messages that are one of some sentences and nothing else. */
+/** Creates the test for messages that consist of exactly one of the sentences. */
 export function isSentence(...sentences: readonly RegExp[]): MessageTest {
   const any = sentences.map(({ source }) => source).join('|');
   const whole = new RegExp(`^(?:${any})$`, 'u');
@@ -14,24 +14,25 @@ export function isSentence(...sentences: readonly RegExp[]): MessageTest {
 const WORD = /\p{L}+/gu;
 
 /**
- * Makes the test for messages that say something and have no word but those, whatever their order: for sentences that come in
- * too many forms to list. Weaker than `isSentence`, for what does no harm to others where a caller says it of its own call.
+ * Creates the test for messages that match a pattern and contain only known words, in any order. It is for sentences
+ * with too many forms to list. It is weaker than `isSentence`, so it is only for errors that harm no other caller if a
+ * caller provokes them.
  */
-export function isInWords(says: RegExp, words: string): MessageTest {
+export function isInWords(pattern: RegExp, words: string): MessageTest {
   const known = new Set(words.split(/\s+/));
   return (message) =>
-    says.test(message) && (message.match(WORD) ?? []).every((word) => known.has(word));
+    pattern.test(message) && (message.match(WORD) ?? []).every((word) => known.has(word));
 }
 
-/** Quotes that open, by their own form or by what is before them; that of `can't` does not. */
+/** Opening quotes, recognized by their form or by the character before them. The apostrophe in `can't` is not one. */
 const OPENING = /[“„‘«‹]|(?<![\p{L}\p{N}])["'`´]/u;
 
-/** Quotes that close, likewise. */
+/** Closing quotes, recognized in the same way. */
 const CLOSING = /(?:[”’“»›]|["'`´])(?![\p{L}\p{N}])/gu;
 
 /**
- * Drops what is quoted in a message: from the first quote that opens to the last one that closes, because whoever is quoted may
- * write quotes as well; to the end where none closes.
+ * Removes quoted text from a message, from the first opening quote to the last closing one, because the quoted text may
+ * contain quotes as well. Without a closing quote, removes everything up to the end.
  */
 export function withoutQuoted(message: string): string {
   const from = message.search(OPENING);

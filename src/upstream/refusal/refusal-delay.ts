@@ -4,23 +4,23 @@ import { withoutQuoted } from './own-words.ts';
 import { amountsMs, clampDelay, clockMs, parseMs, parseResetMs, wordedMs } from './reset-time.ts';
 import { spokenTime } from './spoken-time.ts';
 
-/** All that may say how long to wait. */
+/** All sources of information about how long to wait. */
 export interface DelaySources {
   readonly headers: Headers;
   readonly fields: ErrorFields;
   /** The limits in the headers, used only for the wait. */
   readonly hints: readonly LimitHint[];
-  /** Computes how long calls should wait for a limit. Absent means until its reset. */
+  /** Computes how long calls should wait for a limit. Absent to wait until its reset. */
   readonly waitOf?: (hint: LimitHint) => number | null;
   readonly kind: RefusalKind;
-  /** Zone of a time in the text that names none; null: not known. */
+  /** Time zone of times in the text that name none. null if unknown. */
   readonly zone: string | null;
-  /** Headers with the end of a used-up window. */
+  /** Headers with the end of an exhausted window. */
   readonly waitHeaders: readonly WaitHeader[];
   readonly now: number;
 }
 
-/** A header with the end of a window, and the header that shows whether the window is used up. */
+/** A header with the end of a window, and the header that shows whether the window is exhausted. */
 export interface WaitHeader {
   readonly name: string;
   readonly onlyIf: { readonly name: string; readonly is: RegExp };
@@ -30,7 +30,7 @@ export interface WaitHeader {
   readonly scope?: 'credential' | 'model';
 }
 
-/** Windows that an upstream reports as used up. */
+/** Windows that an upstream reports as exhausted. */
 export interface UsedUpWindows {
   /** Milliseconds until the last of them ends. null if no header names the end. */
   readonly waitMs: number | null;
@@ -39,27 +39,27 @@ export interface UsedUpWindows {
 }
 
 /**
- * Reads how long the upstream asks to wait, in milliseconds, or null where it does not say. What is meant for machines
- * comes before text, and what is about this refusal before what is about the limit: a reset header tells when the limit
- * is whole again, which is later than need be. A wait of 0 yields to any other. No wait is shorter than that of a
- * plan's window which is used up.
+ * Reads how long the upstream asks to wait, in milliseconds. Returns null if it does not. Machine-readable fields take
+ * precedence over text. Data about this refusal takes precedence over data about the limit, because a reset header
+ * reports when the limit is full again, which is later than necessary. A wait of 0 yields to any other. No wait is
+ * shorter than that of an exhausted window of a plan.
  */
 export function readDelay(sources: DelaySources, usedUp: UsedUpWindows | null): number | null {
-  const asked = firstWait(allWaits(sources));
+  const requestedMs = firstWait(allWaits(sources));
   const windowMs = usedUp?.waitMs ?? null;
-  return windowMs === null ? asked : Math.max(windowMs, asked ?? 0);
+  return windowMs === null ? requestedMs : Math.max(windowMs, requestedMs ?? 0);
 }
 
 type Waits = Iterable<number | null>;
 
 /** Returns the first wait above 0, or 0 if all waits are 0. null if there are none. */
 function firstWait(waits: Waits): number | null {
-  let asked: number | null = null;
+  let requestedMs: number | null = null;
   for (const ms of waits) {
-    asked = ms ?? asked;
+    requestedMs = ms ?? requestedMs;
     if (ms !== null && ms > 0) break;
   }
-  return asked;
+  return requestedMs;
 }
 
 function* allWaits(sources: DelaySources): Waits {
@@ -81,7 +81,7 @@ function* headerWaits({ headers, now }: Pick<DelaySources, 'headers' | 'now'>): 
 }
 
 function* bodyWaits({ fields, zone, now }: DelaySources): Waits {
-  // For a quota of a day Gemini still says to come back within a minute, and its message repeats it.
+  // For a daily quota, Gemini still asks to retry within a minute, and its message repeats that.
   if (fields.quotaIds.some((id) => /perday|per_day/.test(id))) return;
   const text = evenlySpaced(fields.text);
   const words = ownWords(text);
@@ -95,7 +95,7 @@ function* bodyWaits({ fields, zone, now }: DelaySources): Waits {
   yield spokenTime(words, zone, now);
 }
 
-/** Reads durations before instants, because instants depend on both clocks. */
+/** Durations come before instants, because instants depend on both clocks. */
 function* fieldWaits(waits: ErrorFields['waits'], now: number): Waits {
   const isInstant = ({ unit }: ErrorFields['waits'][number]): boolean => unit === 'instant';
   const spansFirst = [...waits.filter((each) => !isInstant(each)), ...waits.filter(isInstant)];
@@ -110,13 +110,11 @@ const CUE = /\b(?:try again|retry)(?: your request| the request)? (?:in|after) /
 const WAIT_CUE =
   /\b(?:(?:try again|retry|retrying)(?: again)?:?(?: (?:in|after):?)?|(?:time )?(?:until|till|to|before)(?: the)?(?: next)? reset(?: is)?:?|(?:available|reset|resets|renews?|refreshe?[ds]|refills?|replenishe?[ds]|expires|(?:come|be) back|allowed)(?: again)?:? (?:in|after):?|(?:blocked|locked|suspended|throttled|limited|exhausted|used up|unavailable|cooling down) for|wait(?: time)?(?: for| at least| of| is|:)?|retry[-_]after[:=]?|(?:cool ?down|back off)(?: period| time)?(?: of| for| is|:)?)(?: about| approximately| around| another| at least| at most| up to| less than)? ~?/g;
 
-/**
- * A number alone, where the words are those of the header: `Retry-After: 30`; and Google's in the text of its protocol.
- */
+/** A number alone after the name of the header (`Retry-After: 30`), and the text form of Google's protocol. */
 const BARE_S =
   /\bretry[-_ ]after(?::? |=)(\d{1,7})(?=\s*(?:[.,;)]|$))|\bretry_delay \{\s{0,8}seconds: (\d{1,7})/m;
 
-/** "In 30 seconds", "after 5 minutes and 30 seconds" in Chinese. */
+/** "In 30 seconds" or "after 5 minutes and 30 seconds" in Chinese. */
 const CHINESE =
   /(?:\d{1,7}(?:\.\d{1,3})? {0,2}(?:个 {0,2})?(?:秒|分|小时|天)钟? {0,2}){1,4}[之以]?后/;
 const CHINESE_PART = /(\d{1,7}(?:\.\d{1,3})?) {0,2}(?:个 {0,2})?(秒|分|小时|天)/g;
@@ -127,7 +125,7 @@ const CHINESE_MS: Readonly<Record<string, number>> = {
   天: 86_400_000,
 };
 
-/** Removes emphasis, and replaces all white space by single spaces. */
+/** Removes emphasis, and replaces white space with single spaces. */
 function evenlySpaced(text: string): string {
   return text.replaceAll('*', '').replaceAll(/[^\S\n]+/g, ' ');
 }
@@ -168,7 +166,7 @@ function isUsedUp({ onlyIf }: WaitHeader, headers: Headers): boolean {
   return state !== null && onlyIf.is.test(state);
 }
 
-/** Reads the longest wait in some headers. */
+/** Reads the longest wait in these headers. */
 function longestOf(waitHeaders: readonly WaitHeader[], headers: Headers, now: number) {
   let longestMs: number | null = null;
   for (const { name, time } of waitHeaders) {
@@ -179,7 +177,7 @@ function longestOf(waitHeaders: readonly WaitHeader[], headers: Headers, now: nu
   return longestMs;
 }
 
-/** Finds the used-up windows of a plan. null if there are none. */
+/** Finds the exhausted windows of a plan. null if there are none. */
 export function usedUpWindows({ headers, waitHeaders, now }: WindowSources): UsedUpWindows | null {
   const found = waitHeaders.filter(
     (each) => each.scope !== undefined && isUsedUp(each, headers) && headers.has(each.name),
@@ -198,7 +196,7 @@ const OTHER_COUNTERS: Readonly<Partial<Record<RefusalKind, RegExp>>> = {
   long_window: /^$/,
 };
 
-/** Reads when the counters at 0 are reset. */
+/** Reads when the counters that are at 0 reset. */
 function counterDelay({ headers, waitHeaders, kind, now }: DelaySources): number | null {
   const others = OTHER_COUNTERS[kind];
   if (others === undefined) return null;
@@ -242,8 +240,8 @@ function hintDelay({ hints, kind, waitOf }: DelaySources): number | null {
 }
 
 /**
- * Tells whether a limit is what a refusal is about. One that names its cause is about that dimension; any other
- * only about what is used up.
+ * Whether a refusal is about a limit. A refusal that names its cause is about that dimension, and any other only about
+ * an exhausted limit.
  */
 function isAbout(hint: LimitHint, kind: RefusalKind): boolean {
   if (kind === 'tokens') return hint.dimension !== 'requests';
@@ -251,7 +249,7 @@ function isAbout(hint: LimitHint, kind: RefusalKind): boolean {
   return (kind === 'unknown' || kind === 'long_window') && hint.remaining === 0;
 }
 
-/** Tells which limit is scarcer. Of two that are equally used up, the one that lasts longer holds the call back. */
+/** Whether a limit is scarcer than another. If two are equally used up, the one that lasts longer counts. */
 function isScarcer(hint: LimitHint, than: LimitHint): boolean {
   const difference = shareLeft(hint) - shareLeft(than);
   return difference < 0 || (difference === 0 && (hint.resetMs ?? 0) > (than.resetMs ?? 0));

@@ -5,20 +5,20 @@ import { isSentence, type MessageTest } from './own-words.ts';
 import { isTooLong, TOO_LONG_CODES } from './too-long.ts';
 
 /**
- * Parts of the table, in the order in which they are compared: a stage for each kind of refusal, and some
- * whose rows must be met earlier or later than those of their kind.
+ * Parts of the table, in the order in which they are compared. There is one stage for each kind of refusal, and
+ * additional stages for rows that must be compared earlier or later than those of their kind.
  */
 const STAGES = [
-  'price', // A call that is too dear for what is left, which everybody's sign of an empty account would hide.
-  'account', // Everybody's signs of an empty account.
+  'price', // Calls that cost more than the remaining budget, which the signs of an empty account would hide.
+  'account', // Signs of an empty account, for all providers.
   'quota',
-  'plan', // Models that the account may not use at all.
+  'plan', // Models that the account may not use.
   'never_fits',
   'long_window',
   'concurrency',
   'outage', // Overload of the whole upstream.
   'overload',
-  'ramp', // Before the rates, whose words its messages may hold too.
+  'ramp', // Before the rates, because its messages may contain their phrases.
   'tokens',
   'requests',
   'error',
@@ -27,9 +27,12 @@ const STAGES = [
 
 type RefusalStage = (typeof STAGES)[number];
 
-/** One line of the table. It holds where any one of its tests is true. */
+/** One row of the table. It applies if any of its tests matches. */
 export interface RefusalRow {
-  /** No row tells `egress` and `unauthorized`: they are known by the form of the answer, and by whose key it is about. */
+  /**
+   * No row has the kinds `egress` and `unauthorized`. They are recognized by the form of the response, and by whose key
+   * it is about.
+   */
   readonly kind: Exclude<RefusalKind, 'egress' | 'unauthorized'>;
   readonly scope: RefusalScope;
   /** @default the kind */
@@ -37,44 +40,48 @@ export interface RefusalRow {
   readonly statuses?: readonly number[];
   /** Compared with the parsed code, type and status fields, in lower case. */
   readonly codes?: readonly string[];
-  /** Phrases in messages, in lower case. Ignored with 400, 403 and 412, because these repeat what callers write. */
+  /** Phrases in messages, in lower case. Ignored for 400, 403 and 412, whose messages repeat what callers wrote. */
   readonly text?: RegExp;
   /** Compared with each message as a whole. */
   readonly message?: MessageTest;
   /** Searched in the names of Google's quotas, in lower case. */
   readonly quotaId?: RegExp;
-  /** A header that says 0 on the refusal. */
+  /** A header that is 0 in the refusal. */
   readonly zeroHeader?: string;
-  /** Does not hold where Google names the quotas, which say it better. */
+  /** Ignores the row if Google names the quotas, which are more precise. */
   readonly unlessQuotaFailure?: boolean;
-  /** Applies to 400, 403 and 412 too, by a code or a whole message. Most providers use these for other errors. */
+  /**
+   * Whether the row also applies to 400, 403 and 412, by a code or a whole message. Most providers use these statuses
+   * for other errors.
+   */
   readonly onClientError?: boolean;
 }
 
-/** Ways of one provider to refuse that no row can tell. */
+/** Properties of one provider's refusals that no row can express. */
 export interface RefusalQuirks {
   /**
-   * It counts calls and tokens over all models of an account, so that what one model met holds for the others.
+   * Whether limits count the calls and tokens of all models of an account, so that a refusal of one model applies to
+   * the others.
    */
   readonly countsByAccount?: boolean;
-  /** Its tokens per minute are told in the words with which others tell an exhausted quota. */
+  /** Whether its limit of tokens per minute is reported in the words that others use for an exhausted quota. */
   readonly quotaMeansTokens?: boolean;
-  /** Zone of the times in its messages that name none, as `+08:00`. */
+  /** Time zone of times in its messages that name none, such as `+08:00`. */
   readonly resetTimesAre?: string;
-  /** Finds a code, as its first group, that stands only in the message; in lower case. */
+  /** Finds a code that only occurs in the message, as its first group, in lower case. */
   readonly codesFromMessage?: RegExp;
-  /** Headers of a refusal with the end of a used-up window. */
+  /** Headers of a refusal with the end of an exhausted window. */
   readonly waitHeaders?: readonly WaitHeader[];
 }
 
-/** Ways in which one upstream refuses. */
+/** How one upstream refuses calls. */
 export interface RefusalRules {
   /** Every row, in the order in which they are compared. */
   readonly rows: readonly RefusalRow[];
   readonly quirks: RefusalQuirks;
 }
 
-/** Rows that do not hold for a provider whose `quotaMeansTokens`. */
+/** Rows that do not apply to a provider with `quotaMeansTokens`. */
 const MEANS_QUOTA: readonly RefusalRow[] = [
   {
     kind: 'quota',
@@ -92,14 +99,14 @@ const MEANS_QUOTA: readonly RefusalRow[] = [
 ];
 
 /**
- * Rows that hold for everybody, for gateways that pass on what others said too. Codes and messages as of
- * 2026-11-20, from the providers' error references where they have them, else as clients reported them.
+ * Rows that apply to all providers, because gateways also pass on the errors of others. Codes and messages as of
+ * 2026-11-20, from the providers' error references if they have them, and otherwise as reported by clients.
  */
 export const COMMON_ROWS: readonly RefusalRow[] = [
   { kind: 'quota', scope: 'upstream', stage: 'account', statuses: [402] },
   ...MEANS_QUOTA,
   {
-    // OpenAI's four, Anthropic's three (some of them with 400), Moonshot's, DashScope's two.
+    // Four of OpenAI, three of Anthropic (some of them with 400), one of Moonshot, two of DashScope.
     kind: 'quota',
     scope: 'upstream',
     stage: 'account',
@@ -114,7 +121,7 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
       'exceeded_current_quota_error',
       'arrearage',
       'allocationquota.freetieronly',
-      // OpenAI's of accounts without a budget, and Volcengine's.
+      // OpenAI for accounts without a budget, and Volcengine.
       'billing_hard_limit_reached',
       'billing_not_active',
       'accountoverdueerror',
@@ -127,14 +134,14 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     text: /insufficient (?:account )?balance|balance is insufficient|credit balance|spending cap|credits (?:are|have been) (?:depleted|exhausted)/,
   },
   { kind: 'never_fits', scope: 'call', statuses: [413], text: /request too large/ },
-  // Anthropic's: the call asks for more than its plan includes. As Claude Code's users reported it, 2026-03.
+  // Anthropic: the call asks for more than its plan includes. As reported by users of Claude Code, 2026-03.
   {
     kind: 'never_fits',
     scope: 'call',
     text: /\bextra usage is required\b|\brequires extra usage\b|\blong context beta is not (?:yet )?available\b/,
   },
   {
-    // More tokens than this model takes: another may take them.
+    // More tokens than this model accepts. Another model may accept them.
     kind: 'never_fits',
     scope: 'call',
     codes: TOO_LONG_CODES,
@@ -156,7 +163,7 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     text: /(?:per[ _-]?|calls ?\/ ?)(?:week|month)|(?:weekly|monthly) (?:\w{1,20} )?(?:limit|quota)|(?<!\bnot your )\busage (?:limit|quota)|\b(?:session|5-hour|five-hour) (?:limit|quota)/,
   },
   {
-    // Azure API Management, before any provider, with 403.
+    // Azure API Management, in front of any provider, with 403.
     kind: 'long_window',
     scope: 'credential',
     message: isSentence(
@@ -181,7 +188,8 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     text: /maximum pending requests exceeded/,
   },
   {
-    // The tier of a call that asks for one, otherwise its model. 498 means that Groq's flex tier has no capacity.
+    // The scope is the tier if the call asks for one, and otherwise its model. 498 means that Groq's flex tier has no
+    // capacity.
     kind: 'overload',
     scope: 'tier',
     statuses: [498],
@@ -248,9 +256,9 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
 ];
 
 /**
- * Builds the table of one provider, of which the first row that holds says what a refusal means: stage by
- * stage, and in each the provider's own rows before those of everybody. What waiting cannot mend comes first,
- * and a named cause comes before the mere status.
+ * Builds the table of one provider. The first row that applies determines the meaning of a refusal. Rows are compared
+ * stage by stage, and within a stage the provider's own rows come first. Refusals that waiting cannot resolve come
+ * first, and a named cause comes before a mere status.
  */
 export function refusalRules(own: readonly RefusalRow[], quirks: RefusalQuirks): RefusalRules {
   const common = quirks.quotaMeansTokens

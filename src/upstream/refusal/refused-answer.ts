@@ -2,17 +2,17 @@ import { onTimer, type Schedule } from '../../runtime/call-clock.ts';
 import { packingsOf, unpacked } from '../body/packing.ts';
 import { REFUSAL_BYTES_MAX } from './error-fields.ts';
 
-/** How long the beginning of a refusal may take. One that is slower is read as far as it came. */
+/** Maximum time to read the beginning of a refusal. After that, only the part that has arrived is used. */
 const READ_WAIT_MS = 2_000;
 
-/** The beginning of an answer's body, and the same answer with its body still unread. */
+/** The beginning of a response's body, and the same response with its body still unread. */
 export interface PeekedAnswer {
   /** Decompressed. Empty if that fails. */
   readonly text: string;
   readonly answer: Response;
 }
 
-/** Reads the beginning of an answer without taking it away from whoever passes the answer on. */
+/** Reads the beginning of a response, which can still be passed on afterwards. */
 export async function peekAnswer(
   answer: Response,
   bytesMax = REFUSAL_BYTES_MAX,
@@ -51,7 +51,7 @@ async function beginningOf(
       left -= read.value.length;
     }
   } catch {
-    // It broke off, or is not what it says: what was read is all there is.
+    // The body broke off or is not compressed as declared. The part that was read is used.
   } finally {
     callOff();
     reader.cancel().catch(() => {});

@@ -3,54 +3,57 @@ import { parseCutJson } from '../json/cut-json.ts';
 import type { ErrorFields } from './error-fields.ts';
 import { isSentence } from './own-words.ts';
 
-/** An answer that may say that nobody is served from where the call came. */
+/** A response that may refuse the address that the call was sent from. */
 export interface EgressAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** The beginning of its body, unpacked; empty where the runtime cannot unpack it. */
+  /** The beginning of its body, decompressed. Empty if the runtime cannot decompress it. */
   readonly body: string;
-  /** The fields of the error in it. */
+  /** The fields of the error in the body. */
   readonly fields: ErrorFields;
 }
 
-/** OpenAI's code, and that of those who speak like it. */
+/** The code of OpenAI and compatible APIs. */
 const REGION_CODE = 'unsupported_country_region_territory';
 
-/** Gemini has no code of its own for it: `FAILED_PRECONDITION` stands for much else. Some gateways keep the words alone. */
+/**
+ * Gemini has no code of its own for it, because `FAILED_PRECONDITION` has other meanings as well. Some gateways keep
+ * only the message.
+ */
 const isAboutRegion = isSentence(
   /user location is not supported for the api use(?: without a billing account linked)?\.?/,
   /country, region, or territory not supported\.?(?: \(request id: [\w-]{1,64}\))?/,
 );
 
 /**
- * Anthropic's words for addresses that it does not serve; a key that may not do something is a
- * `permission_error`. As of 2026-11-22, anthropics/claude-code#1613.
+ * Anthropic's message for addresses that it does not serve. A key without a permission is a `permission_error`. As of
+ * 2026-11-22, anthropics/claude-code#1613.
  */
 const ANTHROPIC_TYPE = 'forbidden';
 const isAboutAddress = isSentence(/request not allowed\.?/);
 
-/** Statuses of Cloudflare's errors 1000 to 1999 that refuse. 1015 and 1027 are limits, and come with 429. */
+/** Statuses of Cloudflare's errors 1000 to 1999 that refuse. 1015 and 1027 are limits, and have status 429. */
 const EDGE_STATUSES = new Set([403, 409, 530]);
 
-/** Cloudflare's errors that tell of the upstream: its name is not found, its tunnel is down. */
+/** Cloudflare's errors about the upstream: its name was not found, or its tunnel is down. */
 const OF_UPSTREAM = new Set([1016, 1033]);
 
 /** Cloudflare's error as plain text. */
 const EDGE_TEXT = /^\s*error code: (1\d{3})\s*$/i;
 
 /**
- * Marks of Cloudflare's challenge pages. Scripts that it puts into the pages of others have none of them, and no caller's word that
- * a page repeats: there its brackets and quotes are escaped.
+ * Marks of Cloudflare's challenge pages. Scripts that Cloudflare inserts into other pages do not contain them. Text of
+ * a caller that a page repeats does not either, because its brackets and quotes are escaped.
  */
 const CHALLENGE_PAGE = /<title>just a moment|<script[^<>]*>[^<]*_cf_chl_opt/i;
 
-/** Marks of its other pages, which block with a 403; with a 503 they tell of what is out of order. */
+/** Marks of Cloudflare's other pages, which block with a 403. With a 503 they report an outage. */
 const BLOCK_PAGE =
   /<title>attention required|\| cloudflare<\/title>|id="cf-error-details"|<center>cloudflare/i;
 
 /**
- * Tells whether an answer says that the upstream, or the edge before it, serves nobody from the address that the
- * call came from, which is one of the Worker's. Not so an error of the key, of the upstream itself, or a limit.
+ * Whether the upstream, or the edge in front of it, refuses every call from the address that this call was sent from,
+ * which belongs to the Worker. Errors of the key or of the upstream itself, and limits, do not count.
  */
 export function refusesEgress(answer: EgressAnswer): boolean {
   return (
@@ -77,14 +80,14 @@ function refusesAtEdge({ status, headers, body }: EgressAnswer): boolean {
   return code !== null && code >= 1_000 && code <= 1_999 && !OF_UPSTREAM.has(code);
 }
 
-/** Reads the number of Cloudflare's error, from text or from JSON, which clients get that accept it. */
+/** Reads the number of Cloudflare's error, from text, or from the JSON that clients receive if they accept it. */
 function edgeCode(headers: Headers, body: string): number | null {
   const code = EDGE_TEXT.exec(body)?.[1];
   if (code !== undefined) return Number(code);
   if (!body.includes('"cloudflare_error"')) return null;
   if (!mediaType(headers.get('content-type')).includes('json')) return null;
-  const said = parseCutJson(body).value as Readonly<Record<string, unknown>> | null | undefined;
-  return said?.['cloudflare_error'] === true ? Number(said['error_code']) : null;
+  const parsed = parseCutJson(body).value as Readonly<Record<string, unknown>> | null | undefined;
+  return parsed?.['cloudflare_error'] === true ? Number(parsed['error_code']) : null;
 }
 
 /** Cloudflare marks every challenge page with this header. */
@@ -93,8 +96,9 @@ function isChallenged({ status, headers }: EgressAnswer): boolean {
 }
 
 /**
- * Tells whether the edge answered with a page of its own. `server: cloudflare` alone does not say so: it stands on
- * what the upstream answers, too. An API's own 403 is no page, so one that cannot be unpacked is taken for one.
+ * Whether the edge responded with a page of its own. `server: cloudflare` alone does not prove that, because it is also
+ * set on the upstream's responses. An API's own 403 is not a page, so a page that cannot be decompressed counts as the
+ * edge's.
  */
 function isEdgePage({ status, headers, body }: EgressAnswer): boolean {
   if (headers.get('server') !== 'cloudflare') return false;
@@ -106,7 +110,10 @@ function isEdgePage({ status, headers, body }: EgressAnswer): boolean {
   );
 }
 
-/** Tells a page, also one that the operator of the upstream has written, by the edge's id of this very call, which no caller knows. */
+/**
+ * Whether a page contains the edge's id of this call, which no caller knows. This recognizes pages that the operator of
+ * the upstream has written.
+ */
 function namesRay(headers: Headers, body: string): boolean {
   const ray = /^[0-9a-f]{16}/.exec(headers.get('cf-ray') ?? '')?.[0];
   return ray !== undefined && /cloudflare ray id/i.test(body) && body.includes(ray);

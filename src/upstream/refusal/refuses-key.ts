@@ -1,16 +1,18 @@
 import type { ErrorFields } from './error-fields.ts';
 import { isSentence } from './own-words.ts';
 
-/** An answer that may say that the key of a call is not accepted. */
+/** A response that may reject the key of a call. */
 export interface KeyAnswer {
   readonly status: number;
   readonly fields: ErrorFields;
 }
 
-/** Statuses with which a key may be what is wrong. Google and xAI say 400. */
+/** Statuses that may mean a wrong key. Google and xAI use 400. */
 const MAY_REFUSE_KEY: ReadonlySet<number> = new Set([400, 401, 403]);
 
-/** Codes for a key that is wrong, revoked, disabled or over. As of 2026-11-23, from the providers' error references. */
+/**
+ * Codes for a key that is wrong, revoked, disabled or expired. As of 2026-11-23, from the providers' error references.
+ */
 const KEY_CODES: ReadonlySet<string> = new Set([
   'invalid_api_key',
   'incorrect_api_key',
@@ -19,14 +21,14 @@ const KEY_CODES: ReadonlySet<string> = new Set([
   'api_key_disabled',
   'account_deactivated',
   'account_suspended',
-  'consumer_suspended', // Google's, of a project.
+  'consumer_suspended', // Google, for a project.
   'token_expired',
   'token_revoked',
-  'unrecognizedclientexception', // Bedrock's, with 403.
+  'unrecognizedclientexception', // Bedrock, with 403.
   'expiredtokenexception',
 ]);
 
-/** Sentences for the same, with 403. */
+/** Sentences with the same meaning, with 403. */
 const KEY = String.raw`(?:api[ _-]?key|access[ _-]?key|subscription key|oauth token|access token|bearer token|credential|account|organization|workspace)s?`;
 const WRONG = String.raw`(?:(?:no longer |not )(?:valid|active)|invalid|inactive|incorrect|revoked|disabled|deactivated|expired|deleted|suspended|reported as leaked)`;
 const WHOSE = '(?:(?:the|this|your|provided) ){0,2}';
@@ -40,15 +42,18 @@ const isOfKey = isSentence(
   /authentication failed: please make sure your api key is valid\.?/, // Bedrock
 );
 
-/** And with 400, where the same may be said of what the call holds, as a key for a tool. Anthropic's, and xAI's. */
-const isOfKeyThough400 = isSentence(
+/**
+ * Sentences with 400, a status that may also be about content of the call, such as a key for a tool. From Anthropic and
+ * xAI.
+ */
+const isOfKeyWith400 = isSentence(
   /this organization has been disabled\.?/,
   /incorrect api key provided: [\w*-]{1,40}\. you can obtain an api key from https:\/\/console\.x\.ai\.?/,
 );
 
 /**
- * Codes and words of a 401 that is about what the caller asks for, which another caller of the same key need not: an
- * organisation that the key is not of, or a route that it is not for.
+ * Codes and phrases of a 401 about what the caller asks for, which need not affect other callers with the same key: an
+ * organization that the key does not belong to, or a route that it is not for.
  */
 const CALL_CODES: ReadonlySet<string> = new Set([
   'mismatched_organization',
@@ -60,11 +65,11 @@ const CALL_CODES: ReadonlySet<string> = new Set([
 const CALL_TEXT =
   /insufficient permissions|missing scopes|no such organization|header should match/;
 
-/** Tells whether an answer says that the key of the call is not accepted, or not any more. */
+/** Whether a response rejects the key of the call. */
 export function refusesKey({ status, fields: { codes, text, messages } }: KeyAnswer): boolean {
   if (!MAY_REFUSE_KEY.has(status)) return false;
   if ([...codes].some((code) => CALL_CODES.has(code)) || CALL_TEXT.test(text)) return false;
   if (status === 401) return true;
   if ([...codes].some((code) => KEY_CODES.has(code))) return true;
-  return messages.some(status === 403 ? isOfKey : isOfKeyThough400);
+  return messages.some(status === 403 ? isOfKey : isOfKeyWith400);
 }

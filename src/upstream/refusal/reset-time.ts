@@ -1,7 +1,7 @@
-/** Maximum wait: a month, the longest window of any plan, and a day of grace. */
+/** Maximum wait: a month, the longest window of any plan, and one day of margin. */
 const CEILING_MS = 32 * 24 * 3_600_000;
 
-/** Maximum length of a text that any of the grammars needs. What is longer is not looked at. */
+/** Maximum length of a text in any of the formats. Longer texts are ignored. */
 const TEXT_LENGTH_MAX = 64;
 
 /** The same for a header that was sent several times and joined. */
@@ -13,8 +13,7 @@ const NUMBER = /^\+?\d+(?:\.\d*)?$/;
 const PREFIX = /^(?:in|after) +/;
 
 /**
- * A number above one of these is an instant in that unit: all of them mean 2001. A smaller number is a duration in
- * seconds.
+ * A number above one of these is an instant in that unit, in 2001 or later. A smaller number is a duration in seconds.
  */
 const EPOCH_S_MIN = 1e9;
 const EPOCH_MS_MIN = 1e12;
@@ -24,7 +23,7 @@ const EPOCH_NS_MIN = 1e18;
 const GO_DURATION = /^(?:\d+(?:\.\d+)?(?:ms|us|µs|μs|ns|h|m|s))+$/;
 const GO_PART = /(\d+(?:\.\d+)?)(ms|us|µs|μs|ns|h|m|s)/g;
 
-/** An RFC 3339 time or an HTTP-date, whose zone may be missing. `Date.parse` alone takes any junk. */
+/** An RFC 3339 time or an HTTP-date, whose zone may be missing. `Date.parse` alone would accept invalid text. */
 const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/;
 const HTTP_DATE =
   /^(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? |\d{1,2}[ -][a-z]{3}[ -]\d{2,4} )/i;
@@ -36,8 +35,8 @@ const ISO_DURATION =
 const ISO_UNITS_MS = [7 * 86_400_000, 86_400_000, 3_600_000, 60_000, 1_000];
 
 /**
- * Amounts with units in words: `13,873 s`. Of a range such as `5-10 s` the larger one counts. The quantifiers are
- * bounded so that no text makes the search slow.
+ * Amounts with units in words: `13,873 s`. Of a range such as `5-10 s`, the larger one counts. The quantifiers are
+ * bounded, so that no text makes the search slow.
  */
 const AMOUNT =
   / {0,2}(?:(?:, {0,2}and|,|and|&) {0,2})?(?:\d{1,5} ?(?:-|–|to) ?)?((?:\d{1,3}(?:,\d{3}){1,2}|\d{1,9})(?:\.\d{1,12})?) {0,2}(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w|months?)(?![a-z])/y;
@@ -72,27 +71,27 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   ns: 1e-6,
 };
 
-/** Rounds up, so that nobody comes back too early, and keeps within what anybody waits for. */
+/** Rounds up, so that no call is retried too early, and limits the delay to the maximum wait. */
 export function clampDelay(ms: number): number {
   return Math.min(CEILING_MS, Math.max(0, Math.ceil(ms)));
 }
 
 /**
- * Reads the milliseconds from now that a header or field means, or null where it means nothing (empty, `-1`, junk). The
- * grammars in use, as of 2026-11-20: a number of seconds, an epoch in seconds or milliseconds, a Go duration (`6m0s`,
- * `577.5ms`), an ISO 8601 duration (`PT30S`), an amount with its unit (`30 seconds`), RFC 3339, an HTTP-date. Past
- * instants are 0. Of several values, as in a header that was sent twice, the longest counts.
+ * Converts a header or field to milliseconds from now. Returns null if it has no meaning (empty, `-1`, invalid). The
+ * formats in use, as of 2026-11-20, are a number of seconds, an epoch in seconds or milliseconds, a Go duration
+ * (`6m0s`, `577.5ms`), an ISO 8601 duration (`PT30S`), an amount with its unit (`30 seconds`), RFC 3339, and an
+ * HTTP-date. Past instants are 0. Of several values, as in a header that was sent twice, the longest counts.
  */
 export function parseResetMs(value: string, now: number): number | null {
   if (value.length > JOINED_LENGTH_MAX) return null;
   const single = parseOne(value, now);
   if (single !== null || !value.includes(',')) return single;
-  // Empty elements of a list mean nothing.
+  // Empty elements of a list have no meaning.
   const parts = value.split(JOINED).filter((part) => part.trim() !== '');
   return longestOf(parts.map((part) => parseOne(part, now)));
 }
 
-/** Returns the longest delay. null if one of them is unreadable. */
+/** Returns the longest delay, or null if one of them is unreadable. */
 function longestOf(delays: readonly (number | null)[]): number | null {
   const known = delays.filter((ms) => ms !== null);
   return known.length === delays.length && known.length > 0 ? Math.max(...known) : null;
@@ -119,8 +118,8 @@ function spokenMs(text: string): number | null {
 }
 
 /**
- * Whether a reset is reported in whole seconds, as a span or as an instant. One in a thousand of those that are exact
- * looks the same.
+ * Whether a reset is reported in whole seconds, as a span or as an instant. One in a thousand exact values looks the
+ * same.
  */
 export function isInWholeSeconds(resetMs: number, now: number): boolean {
   return resetMs % 1_000 === 0 || (now + resetMs) % 1_000 === 0;
@@ -144,7 +143,10 @@ export function amountsMs(text: string, start: number, isWhole = false): number 
   return isWhole && end !== text.length ? null : ms;
 }
 
-/** Reads an amount that is written in words from `start` on, in lower case. `isWhole`: the text must end there. */
+/**
+ * Reads an amount that is written in words from `start` on, in lower case. `isWhole` is whether the text must end
+ * there.
+ */
 export function wordedMs(text: string, start: number, isWhole = false): number | null {
   WORDED.lastIndex = start;
   const [whole = '', count, unit = ''] = WORDED.exec(text) ?? [];
@@ -176,7 +178,7 @@ function unitMs(unit: string): number {
   return unit.startsWith('h') ? 3_600_000 : 24 * 3_600_000;
 }
 
-/** Reads the milliseconds that a header which counts in milliseconds says, or null where it is no number. */
+/** Reads a header in milliseconds. Returns null if it is not a number. */
 export function parseMs(value: string): number | null {
   if (value.length > TEXT_LENGTH_MAX) return null;
   return longestOf(
@@ -205,7 +207,7 @@ function durationMs(text: string): number {
 
 function dateMs(text: string, now: number): number | null {
   if (!RFC_3339.test(text) && !HTTP_DATE.test(text)) return null;
-  // Without a zone a parser takes its machine's; upstreams that leave it out mean UTC.
+  // Without a zone, a parser would use the machine's. Upstreams that omit it mean UTC.
   const at = Date.parse(ZONE.test(text) ? text : `${text}Z`);
   return Number.isNaN(at) ? null : clampDelay(at - now);
 }

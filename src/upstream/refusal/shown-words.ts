@@ -18,9 +18,9 @@ const SECRETS = [
   /\b(?=\w{0,60}\d)(?=\w{0,60}[a-z])\w{20,}\b/gi,
 ] as const;
 
-/** Returns an upstream's message as shown to operators and other callers: short, on one line, without secrets. */
+/** Returns an upstream's message as it is shown to operators and other callers: short, on one line, without secrets. */
 export function shownWords(message: string): string | null {
-  // Cut before and after, because the time of the patterns grows with the length.
+  // Cut both before and after, because the time of the patterns grows with the length.
   let words = message
     .slice(0, 4 * SHOWN_MAX)
     .replaceAll(/[\p{C}\s]+/gu, ' ')

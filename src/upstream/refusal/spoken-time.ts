@@ -17,7 +17,7 @@ const DATE = new RegExp(
 const DAY = new RegExp(`(tomorrow|today|(?:${WEEKDAY})[a-z]{0,6})\\b`, 'y');
 const BETWEEN = /,?(?: at)? {0,2}/y;
 
-/** A date for HTTP, or a number of seconds or milliseconds since 1970. */
+/** An HTTP-date, or a number of seconds or milliseconds since 1970. */
 const INSTANT =
   /(?:[a-z]{3,9}, \d\d[ -][a-z]{3}[ -]\d{2,4} \d\d:\d\d:\d\d gmt|[a-z]{3} [a-z]{3} \d\d \d{4} \d\d:\d\d:\d\d gmt[+-]\d{4}|\d{10}(?:\d{3})?(?!\d))/y;
 
@@ -29,7 +29,7 @@ const DAY_MS = 86_400_000;
 /** Maximum age of a time of day that means today. An older one means tomorrow. */
 const JUST_NOW_MS = 5 * MINUTE_MS;
 
-/** A calendar day. Days and months beyond their range continue in the next month or year. */
+/** A calendar day. Days and months out of range continue in the next month or year. */
 interface CalendarDay {
   readonly year: number;
   readonly month: number;

@@ -1,7 +1,7 @@
 import { isInWords, isSentence, type MessageTest } from './own-words.ts';
 
 /**
- * Codes for a call of more tokens than the model takes: OpenAI's and of those who speak like it, llama.cpp's, GitHub's. As of
+ * Codes for a call with more tokens than the model accepts: OpenAI and compatible APIs, llama.cpp, GitHub. As of
  * 2026-11-23.
  */
 export const TOO_LONG_CODES: readonly string[] = [
@@ -10,10 +10,10 @@ export const TOO_LONG_CODES: readonly string[] = [
   'model_max_prompt_tokens_exceeded',
 ];
 
-const SAYS =
+const PHRASES =
   /prompt (?:is )?too long|input is too long|(?:maximum|max) (?:context|prompt|model|allowed input) length|context (?:length|window|size|limit)|maximum number of tokens allowed|exceeded model token limit|token count of \d|range of input length|too large for model/;
 
-/** Every word of their messages: each provider has its own, and two or three of them, with figures. */
+/** Every word of their messages. Each provider has two or three messages of its own, with numbers. */
 const WORDS = `
   a about adjust again algo allowed an and application automatically available but by completion compress compression configured
   contains context count decrease either endpoint exceed exceeded exceeding exceeds fit for from functions greater has have
@@ -23,16 +23,18 @@ const WORDS = `
   than that the this to token tokens too tool total transform try trying up use using value was when window with you your be
 `;
 
-const isInKnownWords = isInWords(SAYS, WORDS.trim());
+const isInKnownWords = isInWords(PHRASES, WORDS.trim());
 
-/** Tells those with a word that stands before callers' names as well: Kimi's and MiniMax's. */
-const isOwnWay = isSentence(
+/** Messages with a word that may also precede callers' names: Kimi's and MiniMax's. */
+const isFixedSentence = isSentence(
   /invalid request: your request exceeded model token limit: \d+ \(requested: \d+\)/,
   /invalid params, context window exceeds limit(?: \(2013\))?/,
 );
 
 /**
- * Tells a message of a provider without such a code: Anthropic's, Google's, Bedrock's, DeepSeek's, OpenRouter's, vLLM's. A caller that
- * has it said of its own call sends that call to other places, and does nothing to others.
+ * Whether a message, from a provider without such a code, means that a call is too long: Anthropic, Google, Bedrock,
+ * DeepSeek, OpenRouter, vLLM. A caller that provokes it only moves its own call to another upstream, and affects no
+ * other caller.
  */
-export const isTooLong: MessageTest = (message) => isOwnWay(message) || isInKnownWords(message);
+export const isTooLong: MessageTest = (message) =>
+  isFixedSentence(message) || isInKnownWords(message);

@@ -1,13 +1,13 @@
 import type { CutReason } from '../../core/words/cut.ts';
 
-/** The end of a WebSocket, as it is said to one of its sides. Without a code none was given. */
+/** The close of a WebSocket, as sent to one side. The code is absent if none was given. */
 export interface SocketClose {
   readonly code?: number;
   /** At most 123 bytes. */
   readonly reason?: string;
 }
 
-/** A close frame came without a code (RFC 6455, 7.1.5), or none came at all. */
+/** The close frame had no code (RFC 6455, 7.1.5). 1006 means that there was no close frame. */
 const NO_CODE = 1005;
 export const NO_FRAME = 1006;
 
@@ -21,7 +21,10 @@ const POLICY_VIOLATION = 1008;
 const SERVICE_RESTART = 1012;
 const TRY_AGAIN_LATER = 1013;
 
-/** How each end of ours is said, by https://www.iana.org/assignments/websocket: who may come back at once is told so. */
+/**
+ * The close code of each reason, from https://www.iana.org/assignments/websocket. Codes differ by whether the client
+ * may reconnect immediately.
+ */
 const CODES: Readonly<Record<CutReason, number>> = {
   revoked: POLICY_VIOLATION,
   max_hold: POLICY_VIOLATION,
@@ -44,13 +47,13 @@ const CODES: Readonly<Record<CutReason, number>> = {
   request_timeout: TRY_AGAIN_LATER,
 };
 
-/** Closes both sides of a WebSocket with the reason. `why` is ASCII. */
+/** The close for a reason, for both sides of a WebSocket. `why` must be ASCII. */
 export function closeFor(reason: CutReason, why = ''): Required<SocketClose> {
   const text = why === '' ? `headgate: ${reason}` : `headgate: ${reason}: ${why}`;
   return { code: CODES[reason], reason: text.slice(0, REASON_BYTES_MAX) };
 }
 
-/** Passes on to one side how the other one has ended it. */
+/** The close that one side receives after the other one has ended the connection. */
 export function passedOn(code: number, reason: string, from: 'caller' | 'upstream'): SocketClose {
   if (code === NO_CODE) return {};
   if (code !== NO_FRAME) return { code, reason };
@@ -59,7 +62,7 @@ export function passedOn(code: number, reason: string, from: 'caller' | 'upstrea
     : { code: INTERNAL_ERROR, reason: 'headgate: the connection to the upstream broke' };
 }
 
-/** Whether the upstream ended a WebSocket because it could not go on. */
+/** Whether the upstream ended a WebSocket because of a failure. */
 export function isFailure(code: number): boolean {
   return code === NO_FRAME || (code >= INTERNAL_ERROR && code <= 1014);
 }

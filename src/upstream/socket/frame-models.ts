@@ -8,11 +8,11 @@ import { bytesOf } from './frame.ts';
 /** The models that a message of a client names. */
 export interface FrameModels {
   readonly kind: 'read';
-  /** Models that generate: `model` itself, or that of `setup`, `session` or `response`. */
+  /** Models that generate: `model` at the top level, or in `setup`, `session` or `response`. */
   readonly main: readonly string[];
-  /** Auxiliary models, such as the one that transcribes the input. */
+  /** Auxiliary models, such as one that transcribes the input. */
   readonly beside: readonly string[];
-  /** Whether the message sets a session up. */
+  /** Whether the message sets up a session. */
   readonly isSetup: boolean;
 }
 
@@ -23,12 +23,14 @@ interface Unreadable {
 }
 
 /**
- * Signs of a message that names a model or a setup to some parser: the words themselves, escapes that may hide a letter
- * of them, or the zeros of UTF-16. It is tested on each message of a session, so it must be cheap.
+ * Signs of a message that names a model or a setup for some parser: the words themselves, escapes that may hide one of
+ * their letters, or the zeros of UTF-16. Every message of a session is tested, so the pattern must be cheap.
  */
 const MAY_NAME = /model|fallbac[k\u212a]|u[sſ]er_?config|[sſ]etup|\\[^"\\/bfnrt]|\0/i;
 
-/** Servers may read a message that is not an object by their own rules: an array, a comment, another encoding. */
+/**
+ * Servers may read a message that is not an object by their own rules, such as an array, a comment or another encoding.
+ */
 const BEGINS_OBJECT = /^\ufeff?[ \t\r\n]*\{/;
 
 /** Whether a message begins like an object. */
@@ -41,7 +43,7 @@ export function mayNameModel(text: string): boolean {
   return MAY_NAME.test(text);
 }
 
-/** Reads the models that a message names, as thoroughly as the body of a call is read. */
+/** Reads the models that a message names, as thoroughly as the body of a call. */
 export function readFrameModels(text: string): FrameModels | Unreadable {
   const visitor = new ModelsVisitor();
   const walk = new JsonWalk(visitor, {
@@ -56,7 +58,7 @@ export function readFrameModels(text: string): FrameModels | Unreadable {
 
 const MODEL = 'model';
 const SETUP = 'setup';
-/** Items of a conversation if it is a list, otherwise the session's audio settings. */
+/** A list of conversation items, or an object with the session's audio settings. */
 const INPUT = 'input';
 const LETTER_N = 0x6e;
 
@@ -85,7 +87,7 @@ const KEYS = new KeyNames([MODEL, INPUT, ...OWN_DATA]);
 class ModelsVisitor implements JsonVisitor {
   readonly #main: string[] = [];
   readonly #beside: string[] = [];
-  /** By level: whether the open object has named its model. */
+  /** For each level, whether the open object has named its model. */
   readonly #hasNamed: boolean[] = [];
   #setups = 0;
   #why: string | null = null;
@@ -102,7 +104,7 @@ class ModelsVisitor implements JsonVisitor {
       if (this.#hasNamed[depth] === true) return this.#fail('it names its model twice', value);
       this.#hasNamed[depth] = true;
     } else if (isModelList(folded)) {
-      this.#fail(`it names several models, under ${folded}`, value);
+      this.#fail(`it lists several models in \`${folded}\``, value);
     } else if (depth === 1 && folded.includes(SETUP)) {
       if (key !== SETUP) return this.#fail('its setup is spelled differently', value);
       this.#setups += 1;

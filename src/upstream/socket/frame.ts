@@ -1,11 +1,11 @@
-/** A message of a WebSocket: text or bytes, whole however it was cut into frames. */
+/** A complete WebSocket message of text or bytes, however it was split into frames. */
 export type Frame = string | ArrayBuffer;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
-/** About the bytes that a message holds in memory. */
+/** Approximate bytes that a message holds in memory. */
 export function sizeOf(frame: Frame): number {
   return typeof frame === 'string' ? frame.length : frame.byteLength;
 }
@@ -14,7 +14,9 @@ export function textOf(frame: Frame): string {
   return typeof frame === 'string' ? frame : decoder.decode(frame);
 }
 
-/** The text of a message that should be JSON; null: bytes that are not UTF-8, which a server may decode differently. */
+/**
+ * The text of a message that should be JSON. null if its bytes are not UTF-8, which a server may decode differently.
+ */
 export function jsonTextOf(frame: Frame): string | null {
   if (typeof frame === 'string') return frame;
   try {

@@ -9,58 +9,58 @@ import { parseObject } from '../json/parse-object.ts';
 import { bytesOf, jsonTextOf, type Frame } from './frame.ts';
 import { beginsObject } from './frame-models.ts';
 
-/** A message of a client, as far as it matters for slots. */
+/** A message of a client, reduced to what is relevant for slots. */
 export interface ClientMessage {
   readonly frame: Frame;
   /**
-   * `create` asks for a response, with the fields that a POST has, or for one that goes on from the one before; `steer` goes on
-   * with one that runs. `unreadable`: an upstream may take it for a request, and for which one is not known.
+   * `create` requests a response, with the fields of a POST, or continues the previous one. `steer` continues a running
+   * response. `unreadable`: an upstream may read it as a request whose meaning is unknown.
    */
   readonly kind: 'create' | 'steer' | 'other' | 'unreadable';
-  /** Null: it names none. */
+  /** null if it names none. */
   readonly model: string | null;
-  /** One of several streams of answers on a connection; null: the one that has no name. */
+  /** One of several streams of responses on a connection. null for the stream without a name. */
   readonly streamId: string | null;
 }
 
-/** The request for a response. */
+/** A request for a response. */
 export type CreateMessage = ClientMessage & { readonly kind: 'create' };
 
-/** The news of an answer, by what it means for its slot. */
+/** An event of a response, by its meaning for the slot. */
 export interface ResponsesEvent {
   readonly streamId: string | null;
-  /** State of the background run that the answer is; null: the message has none. */
+  /** State of the background run, if the response is one. null otherwise. */
   readonly run: ReportedRun | null;
   readonly means:
     | { readonly kind: 'begun' }
     | { readonly kind: 'ended'; readonly isFailed: boolean }
-    /** With the status that the same would have over HTTP. */
+    /** The status is the one that the same error has over HTTP. */
     | {
         readonly kind: 'error';
         readonly status: number;
         readonly headers: Readonly<Record<string, string>>;
       }
-    /** Input was taken that the answer goes on with by itself once it has ended, or that was not to be. */
+    /** Input was accepted, with which the response continues automatically after it ends, or it was not accepted. */
     | { readonly kind: 'steered'; readonly isTaken: boolean }
     | { readonly kind: 'other' };
 }
 
-/** How a message that begins or ends something is told from hundreds of others without parsing it. */
+/** Recognizes the few messages that begin or end something, without parsing the hundreds of others. */
 const PUSHES =
   /"type"\s*:\s*"(?:response\.(?:created|queued|in_progress|completed|failed|incomplete|cancelled|steer\.\w+)|error)"/;
 
-/** Types that ask for a response or steer one, in any case, and escapes that may hide them. */
-const MAY_ASK = /re[sſ]pon[sſ]e\.(?:create|append|[sſ]teer)|\\/i;
+/** Types that request or steer a response, in any case, and escapes that may hide them. */
+const MAY_REQUEST = /re[sſ]pon[sſ]e\.(?:create|append|[sſ]teer)|\\/i;
 
 /**
- * Whether a message of a client may ask for a response or steer one, without parsing it. Many servers read bytes like text.
+ * Whether a message of a client may request or steer a response, without parsing it. Many servers read bytes like text.
  * Servers may read a message that does not begin like an object by their own rules.
  */
 export function mayAsk(frame: Frame): boolean {
-  return typeof frame !== 'string' || !beginsObject(frame) || MAY_ASK.test(frame);
+  return typeof frame !== 'string' || !beginsObject(frame) || MAY_REQUEST.test(frame);
 }
 
-/** Reads a message of a client. `before`: the model of the last request on the connection. */
+/** Reads a message of a client. `before` is the model of the last request on the connection. */
 export function readClientMessage(
   frame: Frame,
   before: string | null,
@@ -69,7 +69,7 @@ export function readClientMessage(
   const message = text === null ? null : parseObject(text);
   const streamId = textOr(message?.['stream_id']);
   const other = { frame, kind: 'other', model: null, streamId } as const;
-  // Other parsers take more for JSON, and not all of them the last of two fields.
+  // Other parsers accept more than valid JSON, and do not all use the last of two equal fields.
   if (mayAsk(frame) && (message === null || namesOddly(message) || namesTwice(frame))) {
     return { ...other, kind: 'unreadable' };
   }
@@ -77,7 +77,7 @@ export function readClientMessage(
     case 'response.create':
       return { ...other, kind: 'create', model: textOr(message['model']) };
     case 'response.append':
-      // Its model is that of the one before, as older agents and those who copy them mean it.
+      // It uses the model of the previous request, as older agents and compatible clients expect.
       return { ...other, kind: 'create', model: textOr(message['model']) ?? before };
     case 'response.steer':
       return { ...other, kind: 'steer' };
@@ -86,11 +86,10 @@ export function readClientMessage(
   }
 }
 
-/** The fields that tell what a message is. */
+/** The fields that determine the meaning of a message. */
 const FIELD_NAMES: readonly string[] = ['type', 'model', 'stream_id'];
 const FIELDS = new KeyNames(FIELD_NAMES);
 
-/** The relevant types. */
 const TYPES: readonly string[] = ['response.create', 'response.append', 'response.steer'];
 
 /** Whether only case-insensitive parsers, such as Go's, find such a field or type in a message. */
@@ -105,7 +104,7 @@ function isOddly(word: string, words: readonly string[]): boolean {
   return folded !== word && words.includes(folded);
 }
 
-/** Tells whether one of the fields that count stands in a message twice. */
+/** Whether a message contains one of the relevant fields twice. */
 function namesTwice(frame: Frame): boolean {
   const seen = new Set<string>();
   let isTwice = false;
@@ -123,17 +122,16 @@ function namesTwice(frame: Frame): boolean {
   return isTwice;
 }
 
-/** Tells whether a message asks for a response. */
 export function isCreate(message: ClientMessage): message is CreateMessage {
   return message.kind === 'create';
 }
 
-/** Tells whether a message of the upstream may begin or end something. */
+/** Whether a message of the upstream may begin or end something. */
 export function isReporting(frame: Frame): frame is string {
   return typeof frame === 'string' && PUSHES.test(frame);
 }
 
-/** Reads a message of the upstream; null: it is no event. */
+/** Reads a message of the upstream. Returns null if it is not an event. */
 export function readEvent(frame: Frame): ResponsesEvent | null {
   const message = typeof frame === 'string' ? parseObject(frame) : null;
   if (message === null || typeof message['type'] !== 'string') return null;
@@ -143,10 +141,10 @@ export function readEvent(frame: Frame): ResponsesEvent | null {
 }
 
 function runOf(response: unknown): ReportedRun | null {
-  const said = typeof response === 'object' && response !== null ? runIn(response) : null;
-  // A running answer in the foreground is also reported as in progress.
+  const run = typeof response === 'object' && response !== null ? runIn(response) : null;
+  // A running foreground response is also reported as in progress.
   const isBackground = (response as { background?: unknown } | null)?.background === true;
-  return isBackground ? said : null;
+  return isBackground ? run : null;
 }
 
 function meaningOf(
@@ -174,7 +172,7 @@ function meaningOf(
   }
 }
 
-/** An error of the connection has a status. An error of the answer has the status of its code. */
+/** An error of the connection has a status. An error of the response has the status of its code. */
 function statusOf(message: Readonly<Record<string, unknown>>): number {
   const { status } = message;
   if (typeof status === 'number' && status >= 400 && status <= 599) return status;

@@ -4,19 +4,22 @@ import type { CutReason } from '../../core/words/cut.ts';
 import type { Frame } from './frame.ts';
 import { closeFor, passedOn, type SocketClose } from './close.ts';
 
-/** Maximum bytes that one side has not taken yet. A slow reader must not grow the memory that all connections share. */
+/**
+ * Maximum bytes that one side has not accepted yet. A slow reader must not use up the memory that all connections
+ * share.
+ */
 const UNSENT_BYTES_MAX = 4_194_304;
 
-/** Bytes that are sent to a side between two looks at what it has not taken: each look costs as much as a small message. */
-const LOOK_EVERY_BYTES = 65_536;
+/** Bytes that are sent between two checks of the unsent bytes. Each check costs as much as a small message. */
+const CHECK_EVERY_BYTES = 65_536;
 
-/** How long the upstream may take to answer a close. Until then it may count the session. */
+/** How long the upstream may take to answer a close. Until then it may still count the session. */
 const CLOSE_WAIT_MS = 3_000;
 
-/** The end of a WebSocket: who has ended it, and how. */
+/** The end of a WebSocket: its origin and its close code. */
 export interface SocketEnd {
   readonly by: 'caller' | 'upstream' | CutReason;
-  /** That of the close frame; 1005: it had none, 1006: none came. */
+  /** The code of the close frame. 1005 if it had none, 1006 if there was no close frame. */
   readonly code: number;
 }
 
@@ -24,19 +27,19 @@ interface PipeOptions {
   readonly after: Schedule;
   /** Breaks the connection to the upstream. */
   readonly breakUpstream: () => void;
-  /** How long neither side may send anything. Null: for ever. */
+  /** How long neither side may send anything. null means no limit. */
   readonly idleMs: number | null;
-  /** Hears at once that neither side takes anything any more. */
+  /** Called as soon as no more messages are sent to either side. */
   readonly onEnd?: () => void;
-  /** Take what one side sends, in place of passing it on. */
+  /** Receives the messages of one side. They are then not passed on automatically. */
   readonly onCaller?: (frame: Frame) => void;
-  /** The upstream's next word or deed waits for the promise. */
+  /** Further messages and the close of the upstream wait for the promise. */
   readonly onUpstream?: (frame: Frame) => Promise<void> | void;
 }
 
 /**
- * A WebSocket's two connections, between which messages pass unchanged. Pings are answered by the runtime, on each connection by
- * itself; messages come whole, however they were cut into frames.
+ * The two connections of a WebSocket, between which messages pass unchanged. The runtime answers pings on each
+ * connection separately. Messages arrive complete, however they were split into frames.
  */
 export class SocketPipe {
   readonly #caller: WebSocket;
@@ -45,14 +48,20 @@ export class SocketPipe {
   readonly #idle: BoundWatch | null;
   readonly #done = Promise.withResolvers<SocketEnd>();
   #end: SocketEnd | null = null;
-  /** Words and deeds of the upstream while a message of it is looked into; null: none is. */
-  #behind: (() => Promise<void> | void)[] | null = null;
-  /** The upstream has closed its side, whatever of it waits yet. */
+  /**
+   * Messages and the close of the upstream that wait while one of its messages is processed. null if none is being
+   * processed.
+   */
+  #waiting: (() => Promise<void> | void)[] | null = null;
+  /** Whether the upstream has closed its side, even if some of its messages still wait. */
   #isClosing = false;
-  /** Sent since the last look, to either side. */
-  #unseenBytes = 0;
+  /** Bytes sent to either side since the last check. */
+  #uncheckedBytes = 0;
 
-  /** @param caller the end of ours of a pair, @param upstream of an answer; neither accepted yet */
+  /**
+   * @param caller our end of a socket pair, not accepted yet
+   * @param upstream the socket of the upstream's response, not accepted yet
+   */
   constructor(caller: WebSocket, upstream: WebSocket, options: PipeOptions) {
     this.#caller = caller;
     this.#upstream = upstream;
@@ -62,18 +71,18 @@ export class SocketPipe {
     this.#idle = idleMs === null ? null : new BoundWatch({ afterMs: idleMs, onOver, after });
     this.#listen(caller, options.onCaller ?? ((frame) => this.toUpstream(frame)), 'caller');
     const { onUpstream } = options;
-    // Hundreds of events come for each that must be waited for.
-    const hear =
+    // Only one in hundreds of events has to be waited for.
+    const processUpstream =
       onUpstream &&
       ((frame: Frame): void => {
-        if (this.#behind === null) this.#waitFor(onUpstream(frame));
-        else this.#behind.push(() => onUpstream(frame));
+        if (this.#waiting === null) this.#waitFor(onUpstream(frame));
+        else this.#waiting.push(() => onUpstream(frame));
       });
-    this.#listen(upstream, hear ?? ((frame) => this.toCaller(frame)), 'upstream');
+    this.#listen(upstream, processUpstream ?? ((frame) => this.toCaller(frame)), 'upstream');
     this.#idle?.begin();
   }
 
-  /** Resolves once the upstream holds the connection no longer. */
+  /** Resolves when the upstream no longer holds the connection. */
   get done(): Promise<SocketEnd> {
     return this.#done.promise;
   }
@@ -99,48 +108,49 @@ export class SocketPipe {
     closeSide(this.#upstream, close);
   }
 
-  /** Bytes that the caller has not taken yet. */
+  /** Bytes that the caller has not accepted yet. */
   get unsentBytes(): number {
     return this.#caller.bufferedAmount;
   }
 
   #listen(side: WebSocket, take: (frame: Frame) => void, from: 'caller' | 'upstream'): void {
-    // Bytes come as a Blob otherwise, which no `send` takes back.
+    // Bytes would arrive as a Blob otherwise, which `send` does not accept.
     (side as { binaryType?: string }).binaryType = 'arraybuffer';
     side.addEventListener('message', ({ data }) => {
-      // Messages of the upstream until it has closed still count, but are not forwarded.
-      const isHeard = this.#end === null || (from === 'upstream' && this.#options.onUpstream);
-      if (!isHeard) return;
+      // Messages that the upstream sends before it closes still count, but are not forwarded.
+      const isRead = this.#end === null || (from === 'upstream' && this.#options.onUpstream);
+      if (!isRead) return;
       if (this.#end === null) this.#idle?.begin();
       take(data as Frame);
     });
     const onClose = (code: number, reason: string): void => {
       if (from === 'caller') return this.#closed(from, code, reason);
       this.#isClosing = true;
-      this.#hear(() => this.#closed(from, code, reason));
+      this.#process(() => this.#closed(from, code, reason));
     };
     side.addEventListener('close', ({ code, reason }) => onClose(code, reason));
-    // What broke comes as a close besides.
+    // A broken connection also fires a close event.
     side.addEventListener('error', () => onClose(1006, ''));
-    // Half open: each side hears how the other one has ended it, in place of an answer of the runtime's own.
+    // With half-open sockets, each side receives the close of the other one, instead of an automatic reply of the
+    // runtime.
     side.accept({ allowHalfOpen: true });
   }
 
-  /** Has something taken that came of the upstream, behind the message that is looked into. */
-  #hear(take: () => Promise<void> | void): void {
-    if (this.#behind === null) this.#waitFor(take());
-    else this.#behind.push(take);
+  /** Processes an event of the upstream after the message that is being processed. */
+  #process(take: () => Promise<void> | void): void {
+    if (this.#waiting === null) this.#waitFor(take());
+    else this.#waiting.push(take);
   }
 
-  #waitFor(looking: Promise<void> | void): void {
-    if (looking === undefined) return;
-    const behind: (() => Promise<void> | void)[] = [];
-    this.#behind = behind;
-    const goOn = (): void => {
-      this.#behind = null;
-      for (const next of behind) this.#hear(next);
+  #waitFor(processing: Promise<void> | void): void {
+    if (processing === undefined) return;
+    const waiting: (() => Promise<void> | void)[] = [];
+    this.#waiting = waiting;
+    const resume = (): void => {
+      this.#waiting = null;
+      for (const next of waiting) this.#process(next);
     };
-    looking.then(goOn, goOn);
+    processing.then(resume, resume);
   }
 
   #send(side: WebSocket, frame: Frame): void {
@@ -148,15 +158,15 @@ export class SocketPipe {
     try {
       side.send(frame);
     } catch {
-      // It was closed meanwhile, and says so by itself.
+      // The side was closed in the meantime, and reports that itself.
       return;
     }
-    this.#unseenBytes += typeof frame === 'string' ? frame.length : frame.byteLength;
-    if (this.#unseenBytes >= LOOK_EVERY_BYTES) this.#look();
+    this.#uncheckedBytes += typeof frame === 'string' ? frame.length : frame.byteLength;
+    if (this.#uncheckedBytes >= CHECK_EVERY_BYTES) this.#checkUnsent();
   }
 
-  #look(): void {
-    this.#unseenBytes = 0;
+  #checkUnsent(): void {
+    this.#uncheckedBytes = 0;
     const unsent = Math.max(this.#caller.bufferedAmount, this.#upstream.bufferedAmount);
     if (unsent > UNSENT_BYTES_MAX) this.cut('slow_reader');
   }
@@ -172,7 +182,7 @@ export class SocketPipe {
     if (from === 'upstream' && this.#end !== null) this.#done.resolve(this.#end);
   }
 
-  /** Notes the end. Whatever comes of it, the upstream's connection ends soon. */
+  /** Records the end. The upstream's connection always ends soon afterwards. */
   #ended(end: SocketEnd): void {
     this.#end = end;
     this.#idle?.stop();
@@ -194,11 +204,11 @@ function closeSide(side: WebSocket, { code, reason }: SocketClose): void {
   }
 }
 
-/** A code that nobody may send did not come by the rules, and cannot be passed on. */
+/** A reserved close code was not received by the rules, and cannot be passed on. */
 function closeAnyhow(side: WebSocket): void {
   try {
     side.close(1002);
   } catch {
-    // It has ended already.
+    // It has already ended.
   }
 }

@@ -1,17 +1,20 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 
-/** How long something may take. `onOver` is called then, and must abort the pipe's signal. */
+/** A time limit. `onOver` is called when it is reached, and must abort the pipe's signal. */
 export interface TimeBound {
   readonly afterMs: number;
   readonly onOver: () => void;
   readonly after: Schedule;
 }
 
-/** Watches how long something takes. One timer for many times, because a timer for each costs more than they. */
+/**
+ * Watches how long repeated operations take. All of them share one timer, because a timer for each would cost more than
+ * the operations.
+ */
 export class BoundWatch {
   readonly #bound: TimeBound;
-  /** Null: nothing is waited for. */
+  /** Start of the current operation. null if none is in progress. */
   #beganAt: number | null = null;
   #callOff: (() => void) | null = null;
 

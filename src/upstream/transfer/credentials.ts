@@ -5,29 +5,29 @@ import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
 import { dropCookies } from './our-cookies.ts';
 import { dropAccountSubprotocols, dropSubprotocols, keysInSubprotocols } from './subprotocols.ts';
 
-/** The keys that a call brought. */
+/** The keys that a call was sent with. */
 export interface Credentials {
-  /** The gateway key, wherever it stood. It never goes upstream. */
+  /** The gateway key, wherever it was found. It is never sent upstream. */
   readonly gatewayKey: string | null;
   /** The key for the provider, without its scheme if that is `Bearer`. */
   readonly providerKey: string | null;
   /**
-   * Whether the upstream may read another key than `providerKey`: the call has several, or a scheme other than
-   * `Bearer`. Such a call can bring one account under many values of `providerKey`.
+   * Whether the upstream may use another key than `providerKey`, because the call has several keys or a scheme other
+   * than `Bearer`. Such a call can use one account under many values of `providerKey`.
    */
   readonly isAmbiguous: boolean;
-  /** The call is signed for another host, so that no proxy can pass it on. */
+  /** Whether the call is signed with SigV4 for another host. No proxy can forward it. */
   readonly sigV4: boolean;
-  /** Why it is unclear whose call it is. null: it is clear. */
+  /** Why the caller cannot be determined. null if it can. */
   readonly fault: string | null;
 }
 
 const GATEWAY_HEADER = 'headgate-key';
 const KEY_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key'] as const;
-/** Gemini's, and that of Azure, which browsers use for what they cannot say in a header. */
+/** The parameters of Gemini and Azure. Browsers use them because a WebSocket cannot set headers. */
 const KEY_PARAMETERS = ['key', 'api-key'] as const;
 
-/** Every header that says who calls. */
+/** Every header that can carry the caller's credentials. */
 export const CREDENTIAL_HEADERS: readonly string[] = [
   GATEWAY_HEADER,
   'authorization',
@@ -38,8 +38,8 @@ const BASIC = /^basic\s+([\w+/=-]+)\s*$/i;
 const SIGNATURE = /^AWS4-/i;
 
 /**
- * Reads the keys of a call. A value that begins with `hg_` is a gateway key in whatever place; the
- * header `headgate-key` goes before all of them. The first other credential is the provider's.
+ * Reads the keys of a call. A value that begins with `hg_` is a gateway key in any location. The header `headgate-key`
+ * takes precedence over all others. The first other credential is the provider's.
  */
 export function readCredentials(headers: Headers, query: URLSearchParams): Credentials {
   const authorization = headers.get('authorization') ?? '';
@@ -71,20 +71,20 @@ function faultOf(
   places: readonly (readonly string[])[],
 ): string | null {
   if (all.some((key) => key !== gatewayKey)) {
-    return 'The call has two different gateway keys. Send only one of them.';
+    return 'This call has two different gateway keys. Send only one of them.';
   }
   const isGateway = (key: string): boolean => isGatewayKey(key, gatewayKey);
   return places.some((keys) => keys.some(isGateway) && !keys.every(isGateway))
-    ? 'One header of the call has a gateway key and another key. Send the gateway key in the headgate-key header, and the other one by itself.'
+    ? 'One header of this call has a gateway key and another key. Send the gateway key in the `headgate-key` header and the other key in a header of its own.'
     : null;
 }
 
-/** Signs of a key that was written in a way that some clients write it by mistake. */
+/** Signs of a key that a client has formatted incorrectly. */
 const MISWRITTEN = /[,"']|^bearer\s/i;
 
 /**
- * The keys in a credential. A gateway key counts also if the credential repeats it, separated by commas, or if it stands in
- * quotes or behind another `Bearer`. A provider's key is as it came, because its provider decides what it accepts. `own`: the key
+ * The keys in a credential. A gateway key is also recognized if it is repeated with commas, quoted, or preceded by a
+ * second `Bearer`. A provider's key is left unchanged, because its provider decides what is valid. `own` is the key
  * that the call names as its gateway key.
  */
 function keysIn(value: string, own: string | null): readonly string[] {
@@ -94,14 +94,14 @@ function keysIn(value: string, own: string | null): readonly string[] {
   return keys.some((key) => isGatewayKey(key, own)) ? keys : [value];
 }
 
-/** The keys in `headgate-key`, which need not begin as Headgate's own do. */
+/** The keys in `headgate-key`. They need not begin with `hg_`. */
 function namedKeys(value: string): readonly string[] {
   if (value === '') return [];
   const keys = MISWRITTEN.test(value) ? bareKeys(value) : [value];
   return keys.length === 1 || keys.some((key) => isGatewayKey(key, null)) ? keys : [value];
 }
 
-/** Different keys in a text, without quotes and schemes. */
+/** The distinct keys in a text, without quotes and schemes. */
 function bareKeys(text: string): readonly string[] {
   const keys = text.split(',').map((part) => bareKey(bareKey(part)));
   return [...new Set(keys.filter((key) => key !== ''))];
@@ -112,13 +112,13 @@ function bareKey(text: string): string {
   return key.replace(/^(["'])(.*)\1$/s, '$2').trim();
 }
 
-/** A key of the operator's, and where it goes. */
+/** A key of the operator, and where it goes. */
 interface InjectedKey {
   readonly place: KeyHeader;
   readonly key: string;
 }
 
-/** Tells which key is to be placed on a call; null: the caller's stays. */
+/** Returns which key to put on a call. null leaves the caller's key in place. */
 export function keyToPlace(
   upstream: Upstream,
   shape: Dialect,
@@ -129,10 +129,10 @@ export function keyToPlace(
 }
 
 /**
- * Makes the headers and the query of a call fit for the upstream, in place: gateway keys leave the places
- * of credentials and the whole query; of other headers `upstreamRequestHeaders` has left none. With a key to inject, and for an
- * upstream that takes `none`, every other credential leaves too; without one, the caller's credentials stay where its SDK put them. The query is not touched needlessly, because
- * that would encode it anew.
+ * Adapts the headers and the query of a call to the upstream, in place. Gateway keys are removed from the credential
+ * headers and from the whole query. `upstreamRequestHeaders` has already removed them from all other headers. If a key
+ * is injected, or the upstream takes none, every other credential is removed as well. Otherwise the caller's
+ * credentials stay where its SDK put them. The query is only changed if necessary, because any change encodes it again.
  */
 export function placeCredentials(
   headers: Headers,
@@ -145,12 +145,12 @@ export function placeCredentials(
   const leavesAny = (keys: readonly string[]): boolean => injected !== null || keys.some(leaves);
 
   headers.delete(GATEWAY_HEADER);
-  // Found first, deleted afterwards: deleting while iterating skips entries.
+  // Collect first and delete afterwards, because deleting during iteration skips entries.
   const found = [...query].filter(([name, value]) =>
     holdsGatewayKey(`${name} ${value}`, gatewayKey),
   );
   for (const [name, value] of found) query.delete(name, value);
-  // Without a gateway key of its own, what the caller sent is what the upstream gets.
+  // Without a gateway key, the caller's credentials are forwarded unchanged.
   if (injected === null && gatewayKey === null) return;
   const authorization = headers.get('authorization');
   if (authorization !== null && leavesAny(keysOfAuthorization(authorization, gatewayKey))) {
@@ -172,24 +172,27 @@ export function placeCredentials(
   else headers.set(injected.place, injected.key);
 }
 
-/** How the names of headers and parameters end that carry a credential, whoever it is for: `apikey`, `Helicone-Auth`; not `Idempotency-Key`. */
+/**
+ * Endings of the names of headers and parameters that carry a credential of any service, such as `apikey` or
+ * `Helicone-Auth`. `Idempotency-Key` is not one.
+ */
 const CREDENTIAL_NAME =
   /(?<!^idempotency-)(?:auth|authorization|cookie|credential|jwt|key|password|secret|sig|signature|token)$/i;
 
-/** Names of headers and parameters that never hold a key: those of HTTP, SDKs and proxies, and ids of requests. */
+/** Names of headers and parameters that never contain a key: those of HTTP, SDKs and proxies, and request ids. */
 const HARMLESS_NAME =
   /^(?:accept|access-control|alt|anthropic-(?:beta|dangerous|version)|api-version|baggage|b3|cache-control|cdn-loop|cf-|connection|content-|date|dnt|expect|forwarded|from|headgate-|host|http-referer|if-|keep-alive|max-forwards|model|mode|openai-(?:beta|organization|project)|origin|pragma|priority|proxy-connection|range|referer|sec-|sentry-trace|stream|te|traceparent|tracestate|trailer|transfer-encoding|upgrade|user-agent|via|warning|x-(?:amzn-trace|b3|client|datadog|forwarded|goog-api-client|real-ip|requested-with|stainless|title|cloud-trace))|(?:^|[-_])(?:id|ids|request|retry|timestamp|timeout|trace|version)$/i;
 
-/** Names that end like those of credentials but hold none. */
+/** Names that end like credentials but contain none. */
 const NO_KEY_NAME = /^(?:headgate|sec)-|idempotency/i;
 
 /** A text that may be a provider's key: long, without spaces, with letters and digits. */
 const LIKE_A_KEY = /^(?=\S*[a-z])(?=\S*\d)[\w.~+/=:-]{16,}$/i;
 
 /**
- * Joins the fields of a call that may hold a key in an unknown place into one text. null if there are none.
- * A field counts if its name is like a credential's, or if its value looks like a key and its name is not known
- * to be harmless.
+ * Joins the fields of a call that may contain a key in an unknown location into one text. Returns null if there are
+ * none. A field counts if its name looks like a credential's, or if its value looks like a key and its name is not
+ * known to be harmless.
  */
 export function hiddenKeyIn(headers: Headers, query: URLSearchParams): string | null {
   const mayBeKey = ([name, value]: readonly [string, string]): boolean => {
@@ -202,12 +205,12 @@ export function hiddenKeyIn(headers: Headers, query: URLSearchParams): string | 
 }
 
 /**
- * Takes out, in place, whatever may be a credential: for a call on its way to an upstream that its caller
- * did not send it to. What is not known to be one by its place is told by its name.
+ * Removes, in place, everything that may be a credential. It is used for calls to an upstream that the caller did not
+ * choose. Unknown headers and parameters are recognized by name.
  */
 export function dropCredentials(headers: Headers, query: URLSearchParams): void {
   const isOne = (name: string): boolean => CREDENTIAL_NAME.test(name);
-  // Found first, deleted afterwards: deleting while iterating skips entries.
+  // Collect first and delete afterwards, because deleting during iteration skips entries.
   const named = {
     headers: [...headers.keys()].filter(isOne),
     query: parametersIn(query).flatMap(({ name, within }) => (isOne(name) ? [within] : [])),
@@ -229,9 +232,10 @@ interface AccountNames {
 const PLAIN = /^[a-z0-9-]+$/;
 
 /**
- * Removes, in place, the headers and parameters that choose an account or steer a gateway, where the key is the operator's. Only
- * the operator may choose, and a key must not be refused for another key's account. Returns the names; parameters begin with
- * `?`. `isListed`: the operator allows a header.
+ * Removes, in place, the headers and parameters that choose an account or control a gateway. It applies to calls with
+ * the operator's key: only the operator may choose, and a key must not be rejected because of another key's account.
+ * Returns the names that were removed. Names of parameters begin with `?`. `isListed` returns whether the operator
+ * allows a header.
  */
 export function dropAccounts(
   headers: Headers,
@@ -246,7 +250,7 @@ export function dropAccounts(
   const isSelector = (name: string): boolean => selects(name) && !isListed(name);
   const inQuery = (name: string): boolean => parameters.has(name.toLowerCase()) || selects(name);
   const inCookie = (pair: string): boolean => isSelector(pair.split('=', 1)[0] ?? '');
-  // Found first, deleted afterwards: deleting while iterating skips entries.
+  // Collect first and delete afterwards, because deleting during iteration skips entries.
   const found = [...headers.keys()].filter(isSelector);
   const foundInQuery = parametersIn(query).filter(({ name }) => inQuery(name));
   for (const name of found) headers.delete(name);
@@ -258,8 +262,8 @@ export function dropAccounts(
 }
 
 /**
- * Writes `$userProject`, `user_project`, `user.project` and `user-project[]` as `user-project`: some servers treat them as
- * equal.
+ * Writes `$userProject`, `user_project`, `user.project` and `user-project[]` as `user-project`, because some servers
+ * treat them as equal.
  */
 function dashedWords(name: string): string {
   const words = name.replace(/\[.*$/s, '').replace(/(?<=[a-z])(?=[A-Z])/g, '-');
@@ -268,8 +272,8 @@ function dashedWords(name: string): string {
 }
 
 /**
- * Where an injected key goes on a call of a given shape: the OpenAI-shaped routes of Gemini and Anthropic
- * want a bearer token where their own want a header of theirs.
+ * Where an injected key goes on a call of a given shape. The OpenAI-shaped routes of Gemini and Anthropic expect a
+ * bearer token, while their native routes use their own header.
  */
 export function keyPlaceFor(upstream: Upstream, shape: Dialect): KeyHeader {
   const isOfItsOwn = upstream.keyPlace === 'x-goog-api-key' || upstream.keyPlace === 'x-api-key';
@@ -277,8 +281,8 @@ export function keyPlaceFor(upstream: Upstream, shape: Dialect): KeyHeader {
 }
 
 /**
- * The keys of an `Authorization` header: the token of `Bearer <token>`, and the gateway keys that are the user or the password
- * of `Basic`; of any other scheme the whole value.
+ * The keys of an `Authorization` header. For `Bearer` it is the token, and for `Basic` the gateway keys in the user or
+ * the password. For any other scheme it is the whole value.
  */
 function keysOfAuthorization(value: string, own: string | null): readonly string[] {
   if (value === '') return [];
@@ -288,7 +292,7 @@ function keysOfAuthorization(value: string, own: string | null): readonly string
   return gatewayKeys.length > 0 ? gatewayKeys : keysIn(value.replace(BEARER, '').trim(), own);
 }
 
-/** Decodes base64; other text holds nothing. */
+/** Decodes base64. Returns an empty text for invalid input. */
 function decoded(base64: string): string {
   try {
     return atob(base64);

@@ -2,22 +2,26 @@ export interface Fetcher {
   fetch(url: string, init: RequestInit): Promise<Response>;
 }
 
-/** How an older runtime's error begins for an answer that is no HTTP; a connection that broke is told by name. */
+/**
+ * How an older runtime's error message begins if a response is not valid HTTP. A broken connection has its own message.
+ */
 const NOT_HTTP = /^internal error/;
 
 /**
- * Maximum of tries. Each ends one connection that is spoilt, and the pool may hold several: one for each call
- * that was under way at once when the upstream wrote too much. With one repeat a few of 2,000 innocent calls
- * still met a second; with three none did.
+ * Maximum number of attempts. Each attempt discards one corrupted connection, and the pool may hold several: one for
+ * each call in progress when the upstream wrote too much. With one retry, a few of 2,000 unaffected calls met a second
+ * corrupted connection. With three retries, none did.
  */
 const ATTEMPTS_MAX = 4;
 
 /**
- * Asks an upstream. Some write behind the end of an answer: more than its length, or a body on a 204. workerd
- * 2026-09-18 keeps the connection all the same and takes those bytes for the beginning of the next answer,
- * which is an innocent call's (2026-11-17 does not; a Worker cannot choose). Nothing in a Worker keeps a connection from being used again, but such a call
- * ends that one, so it is sent again where its body is there: `again` gives it, and is null otherwise.
- * The upstream may have worked on the call already; its connection is closed then, as if its caller had left.
+ * Calls an upstream. Some upstreams write more than the end of a response: more than its length, or a body on a 204.
+ * workerd 2026-09-18 reuses the connection and takes those bytes for the beginning of the next, unrelated response.
+ * workerd 2026-11-17 does not, but a Worker cannot choose its version.
+ *
+ * A Worker cannot prevent the reuse of a connection, but such a call discards it. The call is therefore retried if its
+ * body is available: `again` returns the body, and is null otherwise. The upstream may already have worked on the
+ * failed attempt. Its connection is closed, as if the caller had left.
  */
 export async function fetchAnswer(
   fetcher: Fetcher,

@@ -12,21 +12,21 @@ import type { Judgement } from '../opening/judge-record.ts';
 import type { OpeningReader } from '../opening/opening-reader.ts';
 import { HeldOpening } from './held-opening.ts';
 import { UploadPace } from './upload-pace.ts';
-import { comesInEvents, passBody, wayOf, type BodyStreams } from './pass-body.ts';
+import { comesInEvents, passBody, bodyStreams, type BodyStreams } from './pass-body.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
-/** How long an upstream may take to its headers where the group says nothing. */
+/** Maximum time that an upstream may take to send its headers if the group has no limit. */
 const HEADERS_WAIT_MS = 600_000;
 
 /**
- * Maximum bytes of a body that is taken whole before the answer goes on: a pipe costs a small call as much as
- * the upstream call itself. The slot is held until then, which is when the upstream has said all.
+ * Maximum bytes of a body that is read completely before it is passed on. A pipe costs a small call as much as the
+ * upstream call itself. The slot is held until the upstream has sent everything.
  */
 const WHOLE_BYTES_MAX = 32_768;
 
 /**
- * Minimum silence that a group must allow for small answers to be taken whole. With less, they too are watched
- * piece by piece.
+ * Minimum silence that a group must allow for small responses to be read completely. With a shorter limit they are
+ * watched chunk by chunk.
  */
 const WHOLE_IDLE_MIN_MS = 60_000;
 
@@ -34,15 +34,16 @@ const WHOLE_IDLE_MIN_MS = 60_000;
 const OPENING_WAIT_MS = 1_000;
 const OPENING_BYTES_MAX = 65_536;
 
-/** Maximum bytes if the call may go elsewhere until the first content. Nothing is passed on before that. */
+/**
+ * Maximum bytes of the beginning if the call may move to another upstream until the first content. Nothing is passed on
+ * before that.
+ */
 const TOKEN_BYTES_MAX = 1_048_576;
 
-/** Statuses whose responses have no body. */
 const BODILESS = new Set([101, 204, 205, 304]);
 
-/** How a call is sent. */
 interface SendOptions {
-  /** Gives its body once more, where that is there. */
+  /** Returns the body again, if it is still available. */
   readonly again?: (() => BodyInit | null) | null;
   /** Timeout for the first content. null if only the timeout for the headers applies. */
   readonly firstTokenMs?: number | null;
@@ -50,16 +51,16 @@ interface SendOptions {
 
 /** The part of an upstream's response that is passed on. */
 export interface Relayed {
-  /** Null: its connection broke before anything of the response was passed on. */
+  /** null if the connection broke before any of the response was passed on. */
   readonly response: Response | null;
   readonly done: Promise<LeaseOutcome>;
-  /** Whether the upstream's last byte is here, and nothing of the response has gone out yet. */
+  /** Whether the upstream's last byte has arrived before any of the response was passed on. */
   readonly isWhole: boolean;
 }
 
 /**
- * One call to an upstream while it holds a slot. Whatever ends it, the upstream's connection is closed
- * before `done` resolves, and only then may the slot go back.
+ * One call to an upstream while it holds a slot. However it ends, the upstream's connection is closed before `done`
+ * resolves. Only then may the slot be released.
  */
 export class HeldCall {
   readonly #stop = new AbortController();
@@ -75,11 +76,9 @@ export class HeldCall {
   #pace: UploadPace | null = null;
   /** Ends the wait for the first content. null if there is no timeout. */
   #callOffSlow: (() => void) | null = null;
-  /**
-   * A body that was read completely before the answer is passed on. `broken` if it broke off. null if it was not read.
-   */
+  /** A body that was read completely before it is passed on. `broken` if it broke off. null if it was not read. */
   #whole: ArrayBuffer | 'broken' | null = null;
-  /** The beginning of a body that was read before the answer is passed on. */
+  /** The beginning of a body that was read before it is passed on. */
   #opening: HeldOpening | null = null;
   #hasOpeningBroken = false;
 
@@ -87,7 +86,7 @@ export class HeldCall {
     this.#limits = limits;
     this.#after = after;
     this.#callOffMaxHold = after(limits.maxHoldMs, () => this.cut('max_hold'));
-    // The incoming signal does not reach subrequests by itself, so it is bridged.
+    // The runtime does not forward the incoming signal to subrequests, so it is bridged.
     if (callerSignal.aborted) this.cut('left');
     callerSignal.addEventListener('abort', this.#leave);
     this.#callerSignal = callerSignal;
@@ -97,12 +96,14 @@ export class HeldCall {
     return this.#cutBy;
   }
 
-  /** Aborts when the call is cut. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** Watches how fast the caller sends its body. The upstream does not count as silent while the caller is waited for. */
+  /**
+   * Watches how fast the caller sends its body. The upstream does not count as silent while the call waits for the
+   * caller.
+   */
   pace(): UploadPace {
     const { stalledMs, uploadMinBytesPerS } = this.#limits;
     this.#pace ??= new UploadPace({
@@ -122,22 +123,22 @@ export class HeldCall {
     this.#finish();
   }
 
-  /** Aborts the upstream call. The first reason stays. */
+  /** Ends the upstream call. Only the first reason is kept. */
   cut(reason: CutReason): void {
     this.#cutBy ??= reason;
     if (this.#endWith === null) this.#stop.abort();
     else this.#endWith(this.#cutBy);
   }
 
-  /** Has the call ended by its own ways from now on, where it is cut: a WebSocket is closed before it is broken. */
+  /** Sets how the call ends if it is cut from now on. A WebSocket is closed before its connection is broken. */
   endWith(end: (reason: CutReason) => void): void {
     this.#endWith = end;
     if (this.#cutBy !== null) end(this.#cutBy);
   }
 
   /**
-   * Sends the call. Null: there are no headers, because it was cut (`cutBy`) or the connection broke, or none
-   * that could be passed on.
+   * Sends the call. Returns null if there are no headers that can be passed on: the call was cut (`cutBy`), the
+   * connection broke, or the response is not valid.
    */
   async send(
     fetcher: Fetcher,
@@ -153,7 +154,7 @@ export class HeldCall {
     });
     this.#silence = silence;
     if (this.#pace?.isWaiting !== true) silence.begin();
-    const heard = (): void => {
+    const endSilence = (): void => {
       this.#silence = null;
       silence.stop();
     };
@@ -161,23 +162,22 @@ export class HeldCall {
       this.#callOffSlow = this.#after(firstTokenMs, () => this.cut('slow'));
     }
     try {
-      // Manual: otherwise a compressed stream is unpacked, packed anew, and held back meanwhile.
+      // Without `manual`, the runtime would decompress a stream, compress it again, and delay it in between.
       const manual = { redirect: 'manual', encodeResponseBody: 'manual' } as const;
       const { signal } = this.#stop;
       const answer = await fetchAnswer(fetcher, url, { ...init, ...manual, signal }, again);
-      heard();
+      endSilence();
       if (canBeRelayed(answer)) return answer;
     } catch {
-      // There is no answer.
+      // There is no response.
     } finally {
-      heard();
+      endSilence();
     }
     this.giveUp();
     await whenQuiet();
     return null;
   }
 
-  /** Whether the answer was read completely. */
   get hasWhole(): boolean {
     return this.#whole !== null;
   }
@@ -187,13 +187,12 @@ export class HeldCall {
     return this.#callOffSlow !== null;
   }
 
-  /** Ends the wait for the first content. */
   noteContent(): void {
     this.#callOffSlow?.();
     this.#callOffSlow = null;
   }
 
-  /** Reads a complete body for which `takesWhole` holds. `relay` passes it on. null if it broke off. */
+  /** Reads a complete body for which `takesWhole` holds. `relay` passes it on. Returns null if it broke off. */
   async takeWhole(answer: Response): Promise<ArrayBuffer | null> {
     const { idleMs } = this.#limits;
     // For a small body, the whole transfer counts as one silence.
@@ -211,8 +210,8 @@ export class HeldCall {
   }
 
   /**
-   * Reads the beginning of a body until it is more than a prelude. `relay` passes it on. null if the call was cut.
-   * `isCopy` if it is a branch of the body, which is not passed on.
+   * Reads the beginning of a body until it is more than a prelude. `relay` passes it on. Returns null if the call was
+   * cut. `isCopy` is set if the body is a branch that is not passed on.
    */
   async readOpening(
     body: ReadableStream<Uint8Array>,
@@ -236,7 +235,7 @@ export class HeldCall {
       });
     } catch {
       if (signal.aborted) return null;
-      // If the body broke off by itself, the caller receives the bytes that had arrived.
+      // If the upstream broke the body off, the caller receives the bytes that had arrived.
       this.#hasOpeningBroken = true;
       return 'content';
     } finally {
@@ -245,7 +244,7 @@ export class HeldCall {
     }
   }
 
-  /** Returns a partly read answer as if it were unread. */
+  /** Returns a partly read response as if it were unread. */
   unread(answer: Response): Response {
     const { status, statusText, headers } = answer;
     const body = this.#opening?.body() ?? (this.#whole === 'broken' ? null : this.#whole);
@@ -267,16 +266,16 @@ export class HeldCall {
   }
 
   /**
-   * Passes the upstream's response through, byte for byte. `done` resolves when the upstream's last byte
-   * is on its way or the call was cut, and must be kept alive by the caller (`ctx.waitUntil`).
+   * Passes the upstream's response through, byte for byte. `done` resolves when the upstream's last byte has been
+   * passed on or the call was cut. The caller must keep it alive (`ctx.waitUntil`).
    *
-   * The body goes through an identity stream. Handing `upstream.body` to the runtime would end this
-   * context, and with it the lease, at the headers; a JavaScript transform would not learn of a caller that
-   * leaves. Where nothing is watched a native pipe does, which costs less than half the CPU.
+   * The body goes through an identity stream. If `upstream.body` were handed to the runtime, this context would end at
+   * the headers, and the lease with it. A JavaScript transform would not notice a caller that leaves. If nothing is
+   * watched, a native pipe is used, which costs less than half the CPU.
    */
   async relay(upstream: Response, metering: PipeMetering | null): Promise<Relayed> {
     const { status, statusText, headers } = upstream;
-    // What a filter takes out makes the body shorter than the upstream said.
+    // A filter makes the body shorter than the length that the upstream declared.
     const isFiltered = metering !== null && metering.filter !== null;
     const relayed = (through: BodyInit | null): Response => {
       const response = new Response(through, { status, statusText, headers, encodeBody: 'manual' });
@@ -296,9 +295,9 @@ export class HeldCall {
       return { response: relayed(null), done: Promise.resolve(outcomeOf(status)), isWhole: true };
     }
     const isWatched = this.#limits.idleMs !== null || this.#limits.stalledMs !== null;
-    const way = wayOf(length, headers.get('content-type'), isWatched, metering);
-    const done = this.#pipe(body, way, status, metering);
-    return { response: relayed(way.readable), done, isWhole: false };
+    const streams = bodyStreams(length, headers.get('content-type'), isWatched, metering);
+    const done = this.#pipe(body, streams, status, metering);
+    return { response: relayed(streams.readable), done, isWhole: false };
   }
 
   /** Passes on a body that was read completely. `broken` if it broke off. */
@@ -321,7 +320,7 @@ export class HeldCall {
 
   async #pipe(
     body: ReadableStream<Uint8Array>,
-    way: BodyStreams,
+    streams: BodyStreams,
     status: number,
     metering: PipeMetering | null,
   ): Promise<LeaseOutcome> {
@@ -335,7 +334,7 @@ export class HeldCall {
       hasBroken: this.#hasOpeningBroken,
     };
     try {
-      await passBody(body, way, passing);
+      await passBody(body, streams, passing);
     } catch {
       return await this.#brokenOff(status);
     } finally {
@@ -352,7 +351,7 @@ export class HeldCall {
   async #brokenOff(status: number): Promise<LeaseOutcome> {
     this.#stop.abort();
     await whenQuiet();
-    // A caller that leaves does not take back what the upstream has said.
+    // A caller that leaves does not change an outcome that the upstream has already reported.
     if (outcomeOf(status) === 'failed') return 'failed';
     return this.#cutBy === null ? 'failed' : 'cancelled';
   }
@@ -361,12 +360,12 @@ export class HeldCall {
     this.noteContent();
     this.#pace?.stop();
     this.#callOffMaxHold();
-    // The runtime keeps a request's signal, and whatever listens to it, long after the call.
+    // The runtime keeps a request's signal and its listeners long after the call.
     this.#callerSignal.removeEventListener('abort', this.#leave);
   }
 }
 
-/** The runtime takes any status and length from an upstream, but passes on only those of HTTP. */
+/** The runtime accepts any status and length from an upstream, but passes on only valid ones. */
 function canBeRelayed({ status, headers, webSocket }: Response): boolean {
   if (status === 101) return webSocket !== null;
   const length = headers.get('content-length');

@@ -2,12 +2,10 @@ import type { Schedule } from '../../runtime/call-clock.ts';
 import type { Judgement } from '../opening/judge-record.ts';
 import type { OpeningReader } from '../opening/opening-reader.ts';
 
-/** Bounds of a held-back beginning. */
 export interface HoldBack {
-  /** Maximum time (null: until the call is cut) and bytes. Then the beginning is passed on. */
+  /** Maximum time and bytes to hold back. The beginning is passed on after that. null waits until the call is cut. */
   readonly waitMs: number | null;
   readonly bytesMax: number;
-  /** Aborts when the call is cut. */
   readonly signal: AbortSignal;
   readonly after: Schedule;
 }
@@ -15,13 +13,13 @@ export interface HoldBack {
 type StreamRead = ReadableStreamReadResult<Uint8Array>;
 
 /**
- * The beginning of a body, read before anything is passed on. The rest stays in the body, which is piped natively:
- * a tee in front of it would cost CPU for every chunk.
+ * The beginning of a body, read before anything is passed on. The rest stays in the body, which is piped natively. A
+ * tee in front of it would cost CPU for every chunk.
  */
 export class HeldOpening {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #pieces: Uint8Array[] = [];
-  /** A read that was in progress when the time was up. Its bytes come next. */
+  /** A read that was in progress when the time ran out. Its bytes come next. */
   #pending: Promise<StreamRead> | null = null;
   #bytes = 0;
 
@@ -30,7 +28,7 @@ export class HeldOpening {
   }
 
   /**
-   * Reads until the beginning is more than a prelude, or a bound is reached. Throws if the body breaks or the call is
+   * Reads until the beginning is more than a prelude, or a limit is reached. Throws if the body breaks or the call is
    * cut.
    */
   async read(
@@ -68,7 +66,7 @@ export class HeldOpening {
     this.#reader.cancel().catch(() => {});
   }
 
-  /** Returns the bytes that were read, in order. The rest stays in the body. */
+  /** Writes the bytes that were read, in order. The rest stays in the body. */
   async passOn(write: (piece: Uint8Array) => Promise<void>): Promise<void> {
     for (const piece of this.#pieces) await write(piece);
     const last = await this.#pending;

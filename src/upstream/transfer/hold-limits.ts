@@ -1,16 +1,19 @@
-/** How long a call may take, and each side of it. */
+/** Time limits of a call. */
 export interface HoldLimits {
-  /** Longest silence of the upstream's body. Null: only the wait for its headers is watched. */
+  /** Longest silence of the upstream's body. null limits only the wait for its headers. */
   readonly idleMs: number | null;
   /**
-   * Longest time in which the caller reads none of the answer, and by which its body may fall behind
-   * `uploadMinBytesPerS`. Null: no limit.
+   * Longest time for which the caller may read nothing of the response, and by which its body may fall behind
+   * `uploadMinBytesPerS`. null means no limit.
    */
   readonly stalledMs: number | null;
-  /** Minimum rate at which the caller sends its body. 0: any rate, but no pause of `stalledMs`. */
+  /** Minimum rate at which the caller sends its body. 0 allows any rate, but no pause of `stalledMs`. */
   readonly uploadMinBytesPerS: number;
-  /** Longest time for the whole call. */
+  /** Longest duration of the whole call. */
   readonly maxHoldMs: number;
-  /** Longest time that what goes on at the upstream after the answer keeps the slots. 0: it keeps none. */
+  /**
+   * Longest time for which work that continues at the upstream after the response holds the slots. 0 releases them with
+   * the response.
+   */
   readonly maxRunMs: number;
 }

@@ -1,4 +1,4 @@
-/** Headers that hold for one connection (RFC 9110, 7.6.1); `Connection` may name more. */
+/** Headers that apply to one connection (RFC 9110, 7.6.1). `Connection` may name more. */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -11,14 +11,16 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Deletes, in place, the headers that `Connection` names and those that fit. Names are in lower case. */
+/** Deletes, in place, the headers that `Connection` names and those that match. Names are in lower case. */
 export function deleteHeaders(
   headers: Headers,
-  fits: (name: string, value: string) => boolean,
+  matches: (name: string, value: string) => boolean,
 ): void {
   const connection = headers.get('connection');
   const named = connection?.split(',').map((name) => name.trim().toLowerCase()) ?? [];
-  // Found first, deleted afterwards: deleting while iterating skips entries.
-  const leaving = [...headers].filter(([name, value]) => fits(name, value) || named.includes(name));
+  // Collect first and delete afterwards, because deleting during iteration skips entries.
+  const leaving = [...headers].filter(
+    ([name, value]) => matches(name, value) || named.includes(name),
+  );
   for (const [name] of leaving) headers.delete(name);
 }

@@ -4,52 +4,53 @@ import { BoundWatch, type TimeBound } from './bound-watch.ts';
 import { TeeBranch } from './tee-branch.ts';
 
 /**
- * Time between two looks, at least and at most. The runtime keeps what passes between two of them, so the second
- * one bounds that by what goes through an isolate in so long.
+ * Minimum and maximum time between two checks. The runtime buffers the bytes that pass between checks, so the maximum
+ * bounds that memory by the throughput of an isolate in this time.
  */
-const LOOK_MS_MIN = 8;
-const LOOK_MS_MAX = 500;
+const CHECK_MS_MIN = 8;
+const CHECK_MS_MAX = 500;
 
-/** Factor by which looks get further apart at most, one after the other. */
-const LOOK_GROWTH = 8;
+/** Largest factor by which the interval grows from one check to the next. */
+const CHECK_GROWTH = 8;
 
-/** Bytes that a look should find: where there are more, the next one comes sooner. */
-const LOOK_BYTES = 16_384;
+/** Bytes that a check should find. If it finds more, the next check comes sooner. */
+const CHECK_BYTES = 16_384;
 
 /**
- * Looks in the time that a side may be silent: after one that finds all there is, the next but one is the first to
- * learn of a silence.
+ * Number of checks within a silence limit. A silence that begins right after a check is noticed two checks later at the
+ * earliest.
  */
-const LOOKS_PER_BOUND = 8;
+const CHECKS_PER_BOUND = 8;
 
-/** How a body is observed. */
 export interface PipeObservation {
   readonly signal: AbortSignal;
-  /** How long the upstream may send nothing. Null: for ever. */
+  /** How long the upstream may send nothing. null means no limit. */
   readonly idle: TimeBound | null;
-  /** How long the caller may take nothing of what is there for it. Null: for ever. */
+  /** How long the caller may read nothing of the bytes available to it. null means no limit. */
   readonly stalled: TimeBound | null;
   readonly after: Schedule;
-  /** Takes what the upstream says, some time after it went on. May not keep it. */
+  /** Receives the bytes that the upstream has sent, some time after they were passed on. Must not keep them. */
   readonly onSaid: (bytes: Uint8Array) => void;
-  /** Bytes already sent to the caller, from `taken` and seen by `onSaid`. Absent if there are none. */
+  /**
+   * Bytes already sent to the caller, which `taken` will return and `onSaid` has received. Absent if there are none.
+   */
   readonly passed?: number;
 }
 
 /**
- * Pipes a body natively, and looks now and then at what has passed: no JavaScript runs for a chunk. Both ends are
- * teed: the one branch tells what the upstream has said, `taken` what went on to the caller, which has been
- * teed behind `writable`. A caller is behind where less was taken than said, and else it is the upstream that is silent.
+ * Pipes a body natively and checks periodically what has passed, so no JavaScript runs per chunk. Both ends are teed.
+ * One branch shows what the upstream has sent. `taken`, a tee behind `writable`, shows what the caller has read. If the
+ * caller has read less than was sent, the caller is stalled. Otherwise the upstream is silent.
  *
- * While something is taken both are alive, so a look reads that branch alone: to wake up costs more than what is read.
- * The other one is read when it has become much, or when nothing is taken any more.
+ * While the caller reads, both sides are alive, and a check reads only the caller's branch, because each wake-up costs
+ * more than the read. The upstream's branch is read when it has grown large, or when the caller stops reading.
  *
- * The tee behind must be pumped to the caller by the runtime, which then reads nothing more until the caller has
- * taken what there is. The branch of the upstream is read no further than one piece ahead of it, so that a slow client
- * slows the upstream down.
+ * The runtime must pump the tee behind `writable` to the caller. It then reads nothing more until the caller has read
+ * everything available. The upstream's branch is read at most one piece ahead of the caller's, so that a slow client
+ * slows down the upstream.
  *
- * Resolves when the last byte is on its way and `onSaid` has seen it; rejects when it broke or was aborted, and
- * `onSaid` has seen all that came until then.
+ * Resolves when the last byte has been passed on and `onSaid` has received it. Rejects if the pipe broke or was
+ * aborted, after `onSaid` has received everything that had arrived.
  */
 export async function pipeObserved(
   body: ReadableStream<Uint8Array>,
@@ -57,16 +58,16 @@ export async function pipeObserved(
   taken: ReadableStream<Uint8Array>,
   observation: PipeObservation,
 ): Promise<void> {
-  const [passing, said] = body.tee();
-  const ofUpstream = new TeeBranch(said, observation.passed);
+  const [passing, sent] = body.tee();
+  const ofUpstream = new TeeBranch(sent, observation.passed);
   const observer = new Observer(ofUpstream, new TeeBranch(taken), observation);
-  // Where `onSaid` fails, hearing out the rest does too.
+  // If `onSaid` throws, so does `drain`, which is awaited below.
   observer.run().catch(() => {});
   try {
     await passing.pipeTo(writable, { signal: observation.signal });
-    await observer.hearOut();
+    await observer.drain();
   } catch (error) {
-    await Promise.race([observer.hearOut(), whenQuiet()]);
+    await Promise.race([observer.drain(), whenQuiet()]);
     throw error;
   } finally {
     observer.stop();
@@ -74,94 +75,94 @@ export async function pipeObserved(
 }
 
 class Observer {
-  readonly #said: TeeBranch;
-  readonly #taken: TeeBranch;
+  readonly #sent: TeeBranch;
+  readonly #delivered: TeeBranch;
   readonly #observation: PipeObservation;
   readonly #idle: BoundWatch | null;
   readonly #stalled: BoundWatch | null;
-  readonly #lookMsMax: number;
-  #hearing: Promise<void> = Promise.resolve();
-  #endRest: () => void = () => {};
+  readonly #checkMsMax: number;
+  #sentRead: Promise<void> = Promise.resolve();
+  #endPause: () => void = () => {};
   #isOver = false;
   #isStopped = false;
 
-  constructor(said: TeeBranch, taken: TeeBranch, observation: PipeObservation) {
+  constructor(sent: TeeBranch, taken: TeeBranch, observation: PipeObservation) {
     const { idle, stalled } = observation;
-    this.#said = said;
-    this.#taken = taken;
+    this.#sent = sent;
+    this.#delivered = taken;
     this.#observation = observation;
     this.#idle = idle === null ? null : new BoundWatch(idle);
     this.#stalled = stalled === null ? null : new BoundWatch(stalled);
     const strictest = Math.min(idle?.afterMs ?? Infinity, stalled?.afterMs ?? Infinity);
-    this.#lookMsMax = Math.max(1, Math.min(LOOK_MS_MAX, strictest / LOOKS_PER_BOUND));
+    this.#checkMsMax = Math.max(1, Math.min(CHECK_MS_MAX, strictest / CHECKS_PER_BOUND));
   }
 
-  /** Looks until the pipe is over. */
+  /** Checks until the pipe ends. */
   async run(): Promise<void> {
-    let restMs = LOOK_MS_MIN;
-    while (!this.#isOver && !this.#taken.hasEnded) {
-      const before = this.#taken.bytes;
-      const resting = this.#rest(restMs);
-      const taking = this.#take();
-      // What has passed is read long before the rest is over.
-      await Promise.race([taking, resting]);
-      const isSilent = this.#taken.isReading;
-      await (isSilent ? Promise.all([taking, this.#hearOn()]) : this.#hearBehind());
-      const found = this.#taken.bytes - before;
-      restMs *= Math.min(LOOK_GROWTH, LOOK_BYTES / found);
-      restMs = Math.min(Math.max(LOOK_MS_MIN, restMs), this.#lookMsMax);
-      if (!isSilent && found <= LOOK_BYTES) await resting;
-      else await this.#rewait(restMs);
+    let pauseMs = CHECK_MS_MIN;
+    while (!this.#isOver && !this.#delivered.hasEnded) {
+      const before = this.#delivered.bytes;
+      const pause = this.#pause(pauseMs);
+      const reading = this.#readTaken();
+      // The available bytes are read long before the pause ends.
+      await Promise.race([reading, pause]);
+      const isSilent = this.#delivered.isReading;
+      await (isSilent ? Promise.all([reading, this.#readAhead()]) : this.#catchUp());
+      const found = this.#delivered.bytes - before;
+      pauseMs *= Math.min(CHECK_GROWTH, CHECK_BYTES / found);
+      pauseMs = Math.min(Math.max(CHECK_MS_MIN, pauseMs), this.#checkMsMax);
+      if (!isSilent && found <= CHECK_BYTES) await pause;
+      else await this.#pauseAgain(pauseMs);
     }
   }
 
-  /** Ends the looks, and takes what the upstream has said since the last one. */
-  async hearOut(): Promise<void> {
+  /** Ends the checks, and reads what the upstream has sent since the last one. */
+  async drain(): Promise<void> {
     this.#isOver = true;
-    this.#endRest();
-    await this.#hearing;
-    while (!this.#said.hasEnded) await this.#hear();
+    this.#endPause();
+    await this.#sentRead;
+    while (!this.#sent.hasEnded) await this.#readSent();
   }
 
   stop(): void {
     this.#isOver = true;
     this.#isStopped = true;
-    this.#endRest();
+    this.#endPause();
     this.#idle?.stop();
     this.#stalled?.stop();
   }
 
-  /** Reads what the caller has taken since the last look, and else waits for the next of it. */
-  async #take(): Promise<void> {
+  /** Reads everything available from the caller's branch. If there is nothing, waits for the next bytes. */
+  async #readTaken(): Promise<void> {
     do {
-      await this.#taken.read();
+      await this.#delivered.read();
       this.#watch();
-    } while (!this.#isOver && this.#taken.hasMore);
+    } while (!this.#isOver && this.#delivered.hasMore);
   }
 
-  /** Hears what the caller has taken already, where that has become much. */
-  async #hearBehind(): Promise<void> {
-    if (this.#taken.bytes - this.#said.bytes < LOOK_BYTES) return;
-    while (!this.#isOver && this.#said.bytes < this.#taken.bytes) await this.#hear();
+  /** Catches up with the caller on the upstream's branch once it is far enough behind. */
+  async #catchUp(): Promise<void> {
+    if (this.#delivered.bytes - this.#sent.bytes < CHECK_BYTES) return;
+    while (!this.#isOver && this.#sent.bytes < this.#delivered.bytes) await this.#readSent();
   }
 
-  /** Hears one piece more than the caller has taken: there is none where it is the upstream that is silent. */
-  async #hearOn(): Promise<void> {
-    const isCallers = (): boolean => this.#said.bytes > this.#taken.bytes;
-    while (!this.#isOver && this.#taken.isReading && !this.#said.hasEnded && !isCallers()) {
-      await this.#hear();
+  /** Reads one piece beyond the caller's position. There is none if the upstream is silent. */
+  async #readAhead(): Promise<void> {
+    const isCallers = (): boolean => this.#sent.bytes > this.#delivered.bytes;
+    while (!this.#isOver && this.#delivered.isReading && !this.#sent.hasEnded && !isCallers()) {
+      await this.#readSent();
     }
   }
 
-  #hear(): Promise<void> {
-    this.#hearing = this.#hearPiece();
-    return this.#hearing;
+  #readSent(): Promise<void> {
+    this.#sentRead = this.#readSentPiece();
+    return this.#sentRead;
   }
 
-  async #hearPiece(): Promise<void> {
-    const hearing = this.#said.read(this.#taken.bytes - this.#said.bytes);
+  async #readSentPiece(): Promise<void> {
+    const pending = this.#sent.read(this.#delivered.bytes - this.#sent.bytes);
     this.#watch();
-    const bytes = await hearing;
+    const bytes = await pending;
     if (this.#isStopped) return;
     if (bytes !== null) this.#observation.onSaid(bytes);
     this.#watch();
@@ -169,22 +170,22 @@ class Observer {
 
   #watch(): void {
     if (this.#isOver) return;
-    const behind = this.#said.bytes - this.#taken.bytes;
-    if (this.#taken.isReading && behind > 0) this.#stalled?.begin();
+    const behind = this.#sent.bytes - this.#delivered.bytes;
+    if (this.#delivered.isReading && behind > 0) this.#stalled?.begin();
     else this.#stalled?.end();
-    if (this.#said.isReading && behind === 0) this.#idle?.begin();
+    if (this.#sent.isReading && behind === 0) this.#idle?.begin();
     else this.#idle?.end();
   }
 
-  #rewait(ms: number): Promise<void> {
-    this.#endRest();
-    return this.#isOver ? Promise.resolve() : this.#rest(ms);
+  #pauseAgain(ms: number): Promise<void> {
+    this.#endPause();
+    return this.#isOver ? Promise.resolve() : this.#pause(ms);
   }
 
-  #rest(ms: number): Promise<void> {
+  #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const callOff = this.#observation.after(ms, resolve);
-      this.#endRest = () => {
+      this.#endPause = () => {
         callOff();
         resolve();
       };

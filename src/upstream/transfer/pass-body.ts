@@ -9,7 +9,7 @@ import { AbortWatch, pipeWatched } from './watched-pipe.ts';
 /** How long a body that broke off while it was held back stays open, so that its headers reach the caller. */
 const FLUSH_MS = 50;
 
-/** Types of bodies that consist of small events, each of which must go on at once. */
+/** Types of bodies that consist of small events, each of which must be passed on immediately. */
 const EVENTS: ReadonlySet<string> = new Set([
   'text/event-stream',
   'application/x-ndjson',
@@ -17,25 +17,23 @@ const EVENTS: ReadonlySet<string> = new Set([
   'application/vnd.amazon.eventstream',
 ]);
 
-/** The streams through which a body goes to the caller. */
+/** The streams through which a body reaches the caller. */
 export interface BodyStreams {
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
-  /** A copy of what the caller has taken, to be read. Null: nothing is read. */
+  /** A readable copy of what the caller has read. null if nothing observes the body. */
   readonly taken: ReadableStream<Uint8Array> | null;
 }
 
-/** How a body is passed on. */
 export interface BodyPassage {
-  /** Aborts when the call is cut. */
   readonly signal: AbortSignal;
-  /** Maximum silence of the upstream. Null: no limit. */
+  /** Maximum silence of the upstream. null means no limit. */
   readonly idle: TimeBound | null;
-  /** Maximum time for which the caller may read nothing of what was sent. Null: no limit. */
+  /** Maximum time for which the caller may read nothing of what was sent. null means no limit. */
   readonly stalled: TimeBound | null;
   readonly after: Schedule;
   readonly metering: PipeMetering | null;
-  /** The beginning of the body, if it was read already. */
+  /** The beginning of the body, if it has already been read. */
   readonly opening: HeldOpening | null;
   /** Whether the body broke off while its beginning was read. */
   readonly hasBroken: boolean;
@@ -46,12 +44,12 @@ export function comesInEvents(contentType: string | null): boolean {
 }
 
 /**
- * Makes the streams through which a body goes to the caller.
+ * Creates the streams through which a body reaches the caller.
  *
- * @param length length of the body in bytes. Null: unknown, or a filter removes something
+ * @param length length of the body in bytes. null if it is unknown or a filter removes something
  * @param isWatched whether silences are limited
  */
-export function wayOf(
+export function bodyStreams(
   length: string | null,
   contentType: string | null,
   isWatched: boolean,
@@ -59,7 +57,7 @@ export function wayOf(
 ): BodyStreams {
   const { readable, writable } =
     length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
-  // What is only observed may be read after it was passed on.
+  // If the body is only observed, it can be read after it was passed on.
   const looksInto = metering === null ? isWatched : metering.filter === null;
   if (length !== null || !looksInto || !comesInEvents(contentType)) {
     return { readable, writable, taken: null };
@@ -68,7 +66,7 @@ export function wayOf(
   return { readable: out, writable, taken };
 }
 
-/** Passes a body on through the cheapest pipe that observes what is needed. Rejects if either side breaks. */
+/** Passes a body on through the cheapest pipe that can observe what is needed. Rejects if either side breaks. */
 export async function passBody(
   body: ReadableStream<Uint8Array>,
   { writable, taken }: BodyStreams,

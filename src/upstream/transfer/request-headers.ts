@@ -5,35 +5,36 @@ import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
 import { deleteHeaders, HOP_BY_HOP } from './hop-by-hop.ts';
 import { dropSubprotocols } from './subprotocols.ts';
 
-/** Headers that Cloudflare or a proxy before us added: they speak of the way to us. */
-const OF_THE_WAY_HERE = new Set(['cdn-loop', 'forwarded', 'true-client-ip', 'x-real-ip']);
+/** Headers that Cloudflare or a proxy before Headgate added. They describe the connection to Headgate. */
+const OF_INCOMING_CONNECTION = new Set(['cdn-loop', 'forwarded', 'true-client-ip', 'x-real-ip']);
 
-/** Set by the runtime for the request that it makes. */
+/** The runtime sets these for its own request. */
 const OF_THE_RUNTIME = new Set([
   'host',
   'content-length',
-  'expect', // An upstream that answers 100 to it makes the runtime's fetch throw.
-  // As every call goes out with `cache: 'no-store'`. A caller that asks a cache for what it has may get another's.
+  'expect', // An upstream that responds with 100 to it makes the runtime's fetch throw.
+  // Every call is sent with `cache: 'no-store'`. A caller that asks for a cached response could receive another
+  // caller's.
   'cache-control',
   'pragma',
 ]);
 
-/** Headers by which one connection agrees on WebSocket: the runtime does so anew on the next one. */
+/** Headers of the WebSocket handshake of one connection. The runtime creates them again for the next one. */
 const OF_THE_HANDSHAKE = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions'];
 
-/** Makes a request one for a WebSocket, in place. */
+/** Turns a request into a WebSocket upgrade, in place. */
 export function asUpgrade(headers: Headers): void {
   for (const name of OF_THE_HANDSHAKE) headers.delete(name);
   headers.set('upgrade', 'websocket');
 }
 
 /**
- * The headers of a caller's request as the upstream gets them: end-to-end ones alone, without ours, and
- * without any that holds a gateway key; `gatewayKey` is the call's own.
- * Codings that Headgate cannot decode are not offered. Without an Accept-Encoding, the caller receives plain bytes.
+ * Returns the headers of a caller's request that the upstream receives. These are the end-to-end headers, without
+ * Headgate's own and without any that contains a gateway key (`gatewayKey` is the call's own). Encodings that Headgate
+ * cannot decode are not offered. Without an Accept-Encoding, the caller receives plain bytes.
  *
- * `clientAcceptEncoding` is what the caller sent before Cloudflare normalised the header
- * (`request.cf.clientAcceptEncoding`); null where nobody changed it.
+ * `clientAcceptEncoding` is what the caller sent before Cloudflare normalized the header
+ * (`request.cf.clientAcceptEncoding`), or null if it was not changed.
  */
 export function upstreamRequestHeaders(
   incoming: Headers,
@@ -47,14 +48,14 @@ export function upstreamRequestHeaders(
     (name, value) =>
       isNotForUpstream(name) || (name !== 'cookie' && holdsGatewayKey(value, gatewayKey)),
   );
-  // Headers that upstreams have set are passed on.
+  // Cookies that upstreams have set are forwarded.
   dropCookies(headers, (pair) => isOurCookie(pair) || holdsGatewayKey(pair, gatewayKey));
   const accepted = clientAcceptEncoding ?? headers.get('accept-encoding') ?? '';
   headers.set('accept-encoding', offeredEncodings(accepted));
   return headers;
 }
 
-/** Headers that are always forwarded: they describe the body and the accepted answers. */
+/** Headers that are always forwarded. They describe the body and the accepted responses. */
 const UNLISTED = new Set([
   'accept',
   'accept-encoding',
@@ -65,16 +66,16 @@ const UNLISTED = new Set([
   'user-agent',
 ]);
 
-/** Whether a header is forwarded to an upstream that lists others. */
+/** Whether a header is forwarded even if the upstream's list of forwarded headers omits it. */
 export function mayGoUnlisted(name: string): boolean {
   return UNLISTED.has(name);
 }
 
-/** Other headers that may go to a host that the caller did not name, because none of them is a credential. */
+/** Other headers that may be sent to a host that the caller did not choose. None of them is a credential. */
 const ELSEWHERE =
   /^(?:accept-language|anthropic-beta|anthropic-dangerous-direct-browser-access|content-language|idempotency-key|openai-beta|originator|traceparent|tracestate|x-amzn-bedrock-[a-z-]+|x-app|x-client-request-id|x-goog-api-client|x-request-id|x-stainless-[a-z-]+)$/;
 
-/** Whether a header may go to a host that the caller did not name. */
+/** Whether a header may be sent to a host that the caller did not choose. */
 export function mayGoElsewhere(name: string): boolean {
   return UNLISTED.has(name) || ELSEWHERE.test(name);
 }
@@ -88,11 +89,11 @@ function isNotForUpstream(name: string): boolean {
   return (
     HOP_BY_HOP.has(name) ||
     OF_THE_RUNTIME.has(name) ||
-    OF_THE_WAY_HERE.has(name) ||
+    OF_INCOMING_CONNECTION.has(name) ||
     name.startsWith('headgate-') ||
     name.startsWith('x-forwarded-') ||
     isUnderscoredOverride(name) ||
-    // Cloudflare's AI Gateway as an upstream takes its settings in headers of its own.
+    // Cloudflare's AI Gateway, when used as an upstream, reads its settings from its own headers.
     (name.startsWith('cf-') && !name.startsWith('cf-aig-'))
   );
 }

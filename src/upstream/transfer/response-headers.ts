@@ -2,19 +2,16 @@ import { FORGEABLE_HEADERS } from '../../contract/answer-headers.ts';
 import { deleteHeaders, HOP_BY_HOP } from './hop-by-hop.ts';
 import { reachesIn } from './our-cookies.ts';
 
-/** Headers in which Cloudflare speaks of its own connection to whoever asked, and so speaks anew to our caller. */
+/** Headers in which Cloudflare describes its connection to the client. It sets them again for our caller. */
 const OF_THE_CONNECTION = [
   'cf-ray',
   'cf-cache-status',
   'nel',
   'report-to',
-  'alt-svc', // It offers another port of the upstream's host, which a caller would look for at ours.
+  'alt-svc', // It offers another port of the upstream's host, which a caller would try at ours.
 ];
 
-/**
- * Headers that a browser would keep or obey for the whole origin, which is not the upstream's alone: the dashboard
- * is there, too.
- */
+/** Headers that a browser would apply to the whole origin. The origin also serves the dashboard. */
 const OF_THE_ORIGIN = [
   'accept-ch',
   'clear-site-data',
@@ -24,10 +21,10 @@ const OF_THE_ORIGIN = [
   'strict-transport-security',
 ];
 
-/** By which alone another origin may read an answer: it is the operator who says which. */
+/** Lets pages of other origins read a response. Only the operator may allow that. */
 const CORS = 'access-control-allow-origin';
 
-/** Headers that go with it. Without it these mean nothing, so most answers need not be searched for them. */
+/** Headers that only have an effect together with it. Most responses need not be searched for them. */
 const WITH_CORS = [
   'access-control-allow-credentials',
   'access-control-allow-headers',
@@ -45,11 +42,11 @@ const NOT_FOR_CALLER: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Leaves of an upstream's headers, in place, what the caller gets: everything that is end-to-end,
- * Content-Encoding, Content-Length and each Set-Cookie included, but for what would reach into Headgate.
+ * Removes from an upstream's headers, in place, those that would affect Headgate or the caller's connection. All
+ * end-to-end headers stay, including Content-Encoding, Content-Length and each Set-Cookie.
  */
 export function callerResponseHeaders(headers: Headers): Headers {
-  // Deleting every name that an answer could have takes longer than listing those that it has.
+  // Deleting every possible name takes longer than listing the existing ones.
   const names = [...headers.keys()];
   if (names.includes('connection')) {
     deleteHeaders(headers, (name) => NOT_FOR_CALLER.has(name));
@@ -61,7 +58,7 @@ export function callerResponseHeaders(headers: Headers): Headers {
   return headers;
 }
 
-/** Takes out, in place, what lets pages of other origins read an answer. */
+/** Removes, in place, the headers that let pages of other origins read a response. */
 export function dropCors(headers: Headers): void {
   headers.delete(CORS);
   for (const name of WITH_CORS) headers.delete(name);

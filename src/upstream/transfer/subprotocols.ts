@@ -1,16 +1,16 @@
-/** The header in which a WebSocket offers subprotocols, the only one that a browser lets its page write. */
+/** The header in which a WebSocket offers subprotocols. It is the only one that a browser lets its page set. */
 const OFFERED = 'sec-websocket-protocol';
 
-/** OpenAI's way for a page to say its key, and which account it is for. */
+/** The subprotocols in which OpenAI accepts a page's key and the account that it belongs to. */
 const KEY = /^openai-insecure-api-key\.(.+)$/i;
 const ACCOUNT = /^openai[_-](?:organization|project)\./i;
 
-/** Reads the keys that stand among the subprotocols of a WebSocket. */
+/** Reads the keys among the subprotocols of a WebSocket. */
 export function keysInSubprotocols(headers: Headers): readonly string[] {
   return offered(headers).flatMap((each) => KEY.exec(each)?.[1] ?? []);
 }
 
-/** Takes keys out that are to leave, in place, and with them what says whose account they are for. */
+/** Removes matching keys in place, together with the subprotocols that select their account. */
 export function dropSubprotocols(headers: Headers, leaves: (key: string) => boolean): void {
   const all = offered(headers);
   const isGone = (each: string): boolean => {
@@ -24,8 +24,8 @@ export function dropSubprotocols(headers: Headers, leaves: (key: string) => bool
 }
 
 /**
- * Removes, in place, the subprotocols that select an account or steer a gateway, as in `openai-organization.org-1`. Returns their
- * names without the account.
+ * Removes, in place, the subprotocols that select an account or control a gateway, as in `openai-organization.org-1`.
+ * Returns their names without the account.
  */
 export function dropAccountSubprotocols(
   headers: Headers,

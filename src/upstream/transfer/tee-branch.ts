@@ -1,16 +1,16 @@
 /**
- * Bytes of a read, at first and at most. The runtime takes as much again for each read, until the next collection, so
- * a read is no larger than it must be.
+ * Minimum and maximum bytes of a read. The runtime allocates as much again for each read until the next garbage
+ * collection, so a read is no larger than necessary.
  */
 const SMALL_BYTES = 1_024;
 const LARGE_BYTES = 65_536;
 
-/** Factor between one size of a read and the next. */
+/** Factor between two consecutive sizes of a read. */
 const STEP = 4;
 
 /**
- * One branch of a tee, read a piece at a time. The runtime keeps what passes by on the other branch until it is
- * read here; a read that finds something ends at once, and one that finds nothing waits for the next bytes.
+ * One branch of a tee, read in pieces. The runtime buffers what passes on the other branch until it is read here. A
+ * read returns immediately if bytes are available, and otherwise waits for the next ones.
  */
 export class TeeBranch {
   readonly #reader: ReadableStreamBYOBReader;
@@ -26,7 +26,6 @@ export class TeeBranch {
     this.#reader = branch.getReader({ mode: 'byob' });
   }
 
-  /** Bytes that were read so far. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -35,19 +34,19 @@ export class TeeBranch {
     return this.#isReading;
   }
 
-  /** Whether there may be more of what has passed by: the last read was filled. */
+  /** Whether more buffered bytes may be available, because the last read was filled. */
   get hasMore(): boolean {
     return this.#hasMore;
   }
 
-  /** Whether the body ended, or broke. */
+  /** Whether the body has ended or broken. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
   /**
-   * Reads the next piece, which may not be kept; null: there is none, for the body has ended or is broken. `known`:
-   * so many bytes are there at least.
+   * Reads the next piece, which the caller must not keep. Returns null if the body has ended or broken. At least
+   * `known` bytes are available.
    */
   async read(known = 0): Promise<Uint8Array | null> {
     const bytes = Math.min(known + SMALL_BYTES, LARGE_BYTES);
@@ -76,8 +75,8 @@ export class TeeBranch {
 }
 
 /**
- * The buffer for the read after one that gave `value`: the same one, or another that fits better what is there. Where
- * that was not the first of what there was, it says nothing of what one read should take.
+ * The buffer for the read after one that returned `value`: the same one, or one of a better size. Only the first read
+ * of the available bytes shows that a smaller buffer would do.
  */
 function fitted({ length, buffer }: Uint8Array<ArrayBuffer>, isFirst: boolean): ArrayBuffer {
   const { byteLength } = buffer;

@@ -4,7 +4,7 @@ import type { HoldLimits } from './hold-limits.ts';
 
 export interface UploadPaceOptions extends Pick<HoldLimits, 'stalledMs' | 'uploadMinBytesPerS'> {
   readonly after: Schedule;
-  /** Called when the caller has fallen behind too far. */
+  /** Called when the caller has fallen too far behind. */
   readonly onOver: () => void;
   /** Called when Headgate starts to wait for the caller, and when a piece has arrived. */
   readonly onWait?: () => void;
@@ -15,15 +15,15 @@ export interface UploadPaceOptions extends Pick<HoldLimits, 'stalledMs' | 'uploa
  * Watches how fast a caller sends its body while its call holds a slot. Only time spent waiting for the caller counts,
  * not time in which the upstream reads.
  *
- * A leaky bucket of time: waiting drains it, and each byte refills it by its time at the minimum rate. It holds at most
- * `stalledMs`, so a caller that stops is cut after that, whatever it sent before, and one that drips is cut a little
- * later. A slow caller may pause if it catches up.
+ * It is a leaky bucket of time. Waiting drains it, and each byte refills it by its time at the minimum rate. It holds
+ * at most `stalledMs`, so a caller that stops is cut after that time, whatever it sent before. A caller that sends only
+ * drips is cut a little later. A slow caller may pause if it catches up.
  */
 export class UploadPace {
   readonly #options: UploadPaceOptions;
   readonly #mostMs: number;
   #leftMs: number;
-  /** Start of the current wait. Null: the caller is not waited for. */
+  /** Start of the current wait. null if the caller is not being waited for. */
   #waitsSince: number | null = null;
   #callOff: (() => void) | null = null;
 
@@ -46,18 +46,17 @@ export class UploadPace {
     if (this.#callOff === null && this.#leftMs < Infinity) this.#arm(now + this.#leftMs);
   }
 
-  /** A piece or the end has arrived. */
+  /** Called when a piece or the end has arrived. */
   got(bytes: number): void {
     if (this.#waitsSince === null) return;
     const { uploadMinBytesPerS: rate, onPiece } = this.#options;
     const waitedMs = steadyClock.now() - this.#waitsSince;
-    const backMs = rate > 0 ? (bytes * 1_000) / rate : bytes > 0 ? Infinity : 0;
-    this.#leftMs = Math.min(this.#mostMs, this.#leftMs - waitedMs + backMs);
+    const refillMs = rate > 0 ? (bytes * 1_000) / rate : bytes > 0 ? Infinity : 0;
+    this.#leftMs = Math.min(this.#mostMs, this.#leftMs - waitedMs + refillMs);
     this.#waitsSince = null;
     onPiece?.();
   }
 
-  /** Stops watching. */
   stop(): void {
     this.got(0);
     this.#callOff?.();

@@ -1,26 +1,23 @@
 import { BoundWatch, type TimeBound } from './bound-watch.ts';
 
-/**
- * Bytes of the buffer. Events of a stream are far smaller; a large answer comes in pieces of this length.
- */
+/** Size of the buffer in bytes. Stream events are far smaller. A large body arrives in pieces of this length. */
 const BUFFER_BYTES = 16_384;
 
-/** How the chunks of a body go from one stream to another. */
 export interface ChunkPipe {
   readonly signal: AbortSignal;
-  /** How long the upstream may send nothing. Null: for ever. */
+  /** How long the upstream may send nothing. null means no limit. */
   readonly idle: TimeBound | null;
-  /** How long the caller may take nothing of a chunk that is there for it. Null: for ever. */
+  /** How long the caller may leave an available chunk unread. null means no limit. */
   readonly stalled: TimeBound | null;
-  /** Takes each chunk; its answer goes on, before the next one comes. Neither may be kept. */
+  /** Receives each chunk and returns the bytes to pass on before the next one. Neither may be kept. */
   readonly pass: (chunk: Uint8Array) => Uint8Array;
-  /** Bytes that go on behind the last chunk. */
+  /** Returns the bytes to pass on after the last chunk. */
   readonly last: () => Uint8Array;
 }
 
 /**
- * Pipes a body and watches both its sides. Costs JavaScript for every chunk, which the native pipe does not:
- * that one cannot be watched from outside, and to interrupt it may lose bytes.
+ * Pipes a body and watches both sides. It runs JavaScript for every chunk. The native pipe does not, but it cannot be
+ * watched from outside, and interrupting it may lose bytes.
  */
 export async function pipeWatched(
   body: ReadableStream<Uint8Array>,
@@ -31,11 +28,11 @@ export async function pipeWatched(
 }
 
 /**
- * Pipes a body chunk by chunk. A chunk is read when the one before it was taken, so a slow client slows the
- * upstream down; an abort, or a failure of either side, cancels the one, aborts the other and rejects.
+ * Pipes a body chunk by chunk. A chunk is read when the previous one was accepted, so a slow client slows down the
+ * upstream. An abort or a failure of either side cancels the reader, aborts the writer and rejects.
  *
- * The body must be one of bytes, and the writable native: its write ends when the bytes were taken, so one
- * buffer does for all of them.
+ * The body must be a byte stream, and the writable must be native. A native write ends when its bytes were accepted, so
+ * one buffer serves all chunks.
  */
 export async function pipeChunks(
   body: ReadableStream<Uint8Array>,
@@ -76,7 +73,7 @@ export async function pipeChunks(
   }
 }
 
-/** Ends the wait for a promise when a signal says so. A race with one promise would keep every loser. */
+/** Rejects the wait for a promise when a signal aborts. A race with one long-lived promise would retain every loser. */
 export class AbortWatch {
   readonly #signal: AbortSignal;
   readonly #fire = (): void => this.#reject(aborted());

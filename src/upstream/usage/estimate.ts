@@ -13,44 +13,44 @@ import {
 import { TEXT_BYTES_PER_TOKEN } from './usage-meter.ts';
 
 /**
- * Input tokens of an image or another file, whatever its size. An image of 1024 by 1024 costs 1,446 at
- * Claude, 1,229 at GPT and 1,090 at Gemini (a published table of November 2026). A long PDF costs far
- * more: the learned factor has to make up for it.
+ * Input tokens of an image or another file, whatever its size. An image of 1024 by 1024 costs 1,446 on Claude, 1,229 on
+ * GPT and 1,090 on Gemini (a published table of November 2026). A long PDF costs far more, which the learned factor has
+ * to compensate.
  */
 export const FILE_TOKENS = 1_500;
 
-/** A chat request is so many times as long as its gzip: 2.3 to 3.8 for prose and code of 2 to 200 kB. */
+/** Ratio of a chat request to its gzip. Measured: 2.3 to 3.8 for prose and code of 2 to 200 kB. */
 const BYTES_PER_COMPRESSED = 3;
 
-/** Facts of a request's body before it is sent. */
+/** Facts about a request's body before it is sent. */
 export interface BodyFacts {
-  /** The bytes that were read, from the first one on, in order. Empty: none were. */
+  /** The bytes that were read, from the first one on, in order. Empty if none were read. */
   readonly chunks: readonly Uint8Array[];
-  /** Bytes of the whole body; null: what was read is all of it, or all that is known. */
+  /** Length of the whole body in bytes. null if it is unknown, or the chunks are the whole body. */
   readonly contentLength: number | null;
   readonly contentType: string | null;
   readonly contentEncoding: string | null;
 }
 
-/** The expected use of a call, as far as its body tells. */
+/** The expected usage of a call, estimated from its body. */
 export interface BodyCallEstimate {
   /** At least 1. */
   readonly inputTokens: number;
   /** Minimum of the input tokens: the number of words, because no tokenizer joins words. */
   readonly leastInputTokens: number;
-  /** The bound that the body sets, over all the answers it asks for. Null: it sets none. */
+  /** The output limit in the body, for all requested answers together. null if it has none. */
   readonly maxOutputTokens: number | null;
-  /** Whether the body says `stream: true`. Ollama streams without it, and Gemini by its path. */
+  /** Whether the body contains `stream: true`. Ollama streams without it, and Gemini selects streaming by path. */
   readonly isStream: boolean;
-  /** Whether the body asks OpenAI for the usage of a stream. */
+  /** Whether the body requests the usage of an OpenAI stream. */
   readonly wantsUsage: boolean;
   readonly tiers: RequestedTiers;
 }
 
 /**
- * Estimates a call without a tokenizer: four UTF-8 bytes make a token, within -16 % and +20 % for prose,
- * code and Chinese or Japanese (measured against o200k); escapes count as what they stand for, and files
- * have their flat cost. One pass over the bytes; where there are none, their number has to do.
+ * Estimates a call without a tokenizer. Four UTF-8 bytes count as a token, which is within -16 % and +20 % for prose,
+ * code and Chinese or Japanese (measured against o200k). Escapes count as the characters they represent, and files have
+ * a flat cost. It takes one pass over the bytes. If there are none, the length of the body is used.
  */
 export function estimateCall(facts: BodyFacts): BodyCallEstimate {
   const estimator = createEstimator(facts);
@@ -64,7 +64,7 @@ interface BodyEstimator {
   end(): BodyCallEstimate;
 }
 
-/** An estimator for a body whose bytes are all pushed, or none. It does not read compressed bytes. */
+/** An estimator for a body. Either all of its bytes are pushed, or none. It does not read compressed bytes. */
 export function createEstimator(facts: Omit<BodyFacts, 'chunks'>): BodyEstimator {
   const { contentLength, contentType, contentEncoding } = facts;
   if (/^\s*multipart\//i.test(contentType ?? '')) return byLength(() => FILE_TOKENS, NO_TIERS);
@@ -135,7 +135,7 @@ function tokensOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / TEXT_BYTES_PER_TOKEN));
 }
 
-/** Bounds of the output, in all dialects. Of several, the largest counts. */
+/** Output limits of all dialects. If there are several, the largest counts. */
 const OUTPUT_BOUNDS = [
   'max_tokens',
   'max_completion_tokens',
@@ -147,16 +147,16 @@ const OUTPUT_BOUNDS = [
   'inferenceConfig.maxTokens',
   'inferenceConfig.max_new_tokens',
   'textGenerationConfig.maxTokenCount',
-  // Below 0 it means that there is no bound.
+  // A negative value means that there is no limit.
   'options.num_predict',
 ];
 
-/** How many answers are made. */
+/** Number of answers that are generated. */
 const ANSWERS = ['n', 'best_of', 'generationConfig.candidateCount'];
 
 const FIELDS = new Set([...OUTPUT_BOUNDS, ...ANSWERS, 'stream', 'stream_options.include_usage']);
 
-/** Keys of strings that are the address or id of a file. */
+/** Keys of strings that contain a file, or its address or id. */
 const FILE_KEYS = new Set(['file_data', 'file_url', 'file_id', 'fileUri', 'file_uri']);
 const URL_KEYS = new Set(['image_url', 'video_url', 'audio_url', 'document_url', 'source']);
 
@@ -167,7 +167,7 @@ const ADDRESS_BYTES_MAX = 4_096;
 const DATA_PARENTS = new Set(['source', 'inlineData', 'inline_data', 'input_audio']);
 const IMAGE_LIST = 'images';
 
-/** Keys of strings that are text for the model. It reads base64 there letter by letter. */
+/** Keys of strings that are text for the model. The model reads base64 there letter by letter. */
 const TEXT_KEYS = new Set([
   'content',
   'text',
@@ -210,12 +210,12 @@ class BodyVisitor implements JsonVisitor {
     return this.#files;
   }
 
-  /** Bytes that are no text: files, and what escapes take more than they stand for. */
+  /** Bytes that are not text: files, and the excess of escapes over the characters they represent. */
   get asideBytes(): number {
     return this.#asideBytes;
   }
 
-  /** Number of words in the text. A file by value has none. */
+  /** Number of words in the text. An embedded file has none. */
   get words(): number {
     return this.#words;
   }
@@ -259,7 +259,7 @@ class BodyVisitor implements JsonVisitor {
   }
 
   record(): void {
-    // One record is all there is.
+    // The document has only one record.
   }
 
   isTrue(field: string): boolean {
@@ -284,13 +284,13 @@ class BodyVisitor implements JsonVisitor {
   }
 }
 
-/** The path to a value, as far as it can be one of the fields. */
+/** The path to a value, or an empty text if it is too deep for any of the fields. */
 function fieldOf(value: WalkedValue): string {
   if (value.depth === 1) return value.key(1);
   return value.depth === 2 ? `${value.key(1)}.${value.key(2)}` : '';
 }
 
-/** Whether a string of so many bytes is a file or its address: by its value, otherwise by its place. */
+/** Whether a string of this length is a file or its address, judged by its value first and then by its key. */
 function isFile(value: WalkedValue, bytes: number): boolean {
   const { depth } = value;
   const key = value.key(depth);
@@ -309,7 +309,7 @@ function isFile(value: WalkedValue, bytes: number): boolean {
   return bytes >= LONE_BASE64_BYTES_MIN && !TEXT_KEYS.has(key === '' ? parent : key);
 }
 
-/** Whether a short string at this place is always the address of a file. */
+/** Whether a short string under this key is always the address of a file. */
 function isAddress(key: string, parent: string): boolean {
   if (FILE_KEYS.has(key)) return true;
   if (key === 'url') return URL_KEYS.has(parent);

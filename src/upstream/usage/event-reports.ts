@@ -5,19 +5,25 @@ import type { ServiceTiers } from './tiers.ts';
 import type { TokenUsage } from './usage.ts';
 import { USAGE_VISITOR_KEYS, UsageVisitor } from './usage-visitor.ts';
 
-/** An object with usage, in JSON as every provider writes it. In the text of a model its quotes would be escaped. */
+/** A JSON object with usage, as every provider writes it. In the text of a model, its quotes would be escaped. */
 const REPORT = /"(?:usage|usageMetadata|meta|amazon-bedrock-invocationMetrics)"\s*:\s*\{/g;
 
-/** Ends of an event. A stream has one of them. If it mixes them, several events are read as one piece, which is as right. */
+/**
+ * Separators between events. A stream normally uses only one of them. If it mixes them, several events are read as one
+ * piece, with the same result.
+ */
 const ENDS = ['\n\n', '\n\r\n', '\r\r'];
 
-/** Events at the beginning that are read until one names the model: Anthropic's first one also has the input. */
+/**
+ * Number of events at the beginning that are read until one names the model. Anthropic's first event also reports the
+ * input.
+ */
 const HEAD_EVENTS_MAX = 8;
 
-/** Maximum reports that are read in one piece of the stream. Those between are contained in the last ones. */
+/** Maximum number of reports that are read in one piece of the stream. The last ones include those in between. */
 const REPORTS_MAX = 8;
 
-/** Maximum characters of an unfinished event that are kept. A longer one is read as it comes. */
+/** Maximum characters of an incomplete event that are kept. A longer one is read as it arrives. */
 const HELD_MAX = 65_536;
 
 /** Maximum bytes of a usage object. */
@@ -31,9 +37,9 @@ interface UsageReports {
 }
 
 /**
- * Reads the reports of usage in a stream of events, and nothing else: events without one are skipped by a search for its
- * key, at a tenth of the CPU that a walk through their JSON takes. It counts no text, so a stream that is cut before its
- * report has no usage.
+ * Reads only the usage reports in a stream of events. Events without one are skipped by a search for its key, at a
+ * tenth of the CPU cost of parsing their JSON. It counts no text, so a stream that is cut before its report has no
+ * usage.
  */
 export class EventReports {
   readonly #visitor: UsageVisitor;
@@ -41,12 +47,12 @@ export class EventReports {
   readonly #events: EventData;
   readonly #decoder = new TextDecoder();
   readonly #encoder = new TextEncoder();
-  /** The beginning of an event whose end has not come. */
+  /** The beginning of an incomplete event. */
   #held = '';
-  /** The current event is read as it comes. */
+  /** Whether the current event is read as it arrives. */
   #isWalking = false;
   #headLeft = HEAD_EVENTS_MAX;
-  /** The end of events in this stream. Null: none has ended. */
+  /** The separator between events in this stream. null if no event has ended. */
   #eventEnd: string | null = null;
 
   constructor(shape: Dialect) {
@@ -82,7 +88,7 @@ export class EventReports {
     if (this.#isWalking) {
       const end = this.#endAfter(rest, 0);
       this.#push(end === -1 ? rest : rest.slice(0, end));
-      // An end that is cut in two is missed here, and the next event is walked, too.
+      // A separator that is split between two chunks is missed here, so the next event is parsed as well.
       if (end === -1) return;
       this.#isWalking = false;
       rest = rest.slice(end);
@@ -124,14 +130,14 @@ export class EventReports {
     this.#events.push(this.#encoder.encode(text));
   }
 
-  /** Finds where the event ends in which a place is. -1: not in this text. */
+  /** Returns the end of the event that contains a position, or -1 if it is not in this text. */
   #endAfter(text: string, from: number): number {
     const end = this.#eventEnd;
     const at = end === null ? -1 : text.indexOf(end, from);
     return end === null || at === -1 ? -1 : at + end.length;
   }
 
-  /** Finds where the last event before a place ends. 0: none ends in this text. */
+  /** Returns the end of the last event before a position, or 0 if none ends in this text. */
   #endBefore(text: string, before: number): number {
     const end = this.#eventEnd;
     const at = end === null ? -1 : text.lastIndexOf(end, before - end.length);
@@ -139,7 +145,7 @@ export class EventReports {
   }
 }
 
-/** Finds which end of an event comes first in a text. Null: none does. */
+/** Returns the separator that occurs first in a text, or null. */
 function firstEnd(text: string): string | null {
   let first: string | null = null;
   let firstAt = Infinity;

@@ -6,17 +6,15 @@ const OPTIONS = 'stream_options';
 const INCLUDE = 'include_usage';
 const NAMES = new KeyNames(['stream', OPTIONS, INCLUDE]);
 
-/**
- * Bytes of `true`, `false` and `null`, and one more, so that no longer word passes for one of them.
- */
+/** Length of `false`, the longest literal, plus one, so that no longer word is mistaken for a literal. */
 const SCALAR_BYTES = 6;
 
 const ASKS = '{"include_usage":true}';
 
 /**
- * Makes the body of an OpenAI chat call ask for the usage of its stream; everything else stays byte for
- * byte. Null: nothing was changed, because the body asks already, asks for no stream, is no JSON object,
- * or says one of these things twice. Where it is not null, the answer goes through `createUsageDrop`.
+ * Makes the body of an OpenAI chat call request the usage of its stream. Everything else stays byte for byte the same.
+ * Returns null if nothing was changed, because the body already requests it, requests no stream, is not a JSON object,
+ * or contains one of the fields twice. If the result is not null, the response must go through `createUsageDrop`.
  */
 export function injectUsage(body: Uint8Array): Uint8Array | null {
   const found = new OptionsVisitor();
@@ -41,9 +39,9 @@ export function injectUsage(body: Uint8Array): Uint8Array | null {
 
 interface FoundOption {
   readonly start: number;
-  /** Behind it; of an object, not known. */
+  /** Position after the value. Unknown for an object. */
   readonly end: number;
-  /** The value that is written there; null: an object. */
+  /** The literal value. null if it is an object. */
   readonly text: string | null;
 }
 
@@ -66,7 +64,7 @@ class OptionsVisitor implements JsonVisitor {
     return this.#include;
   }
 
-  /** Whether there was one object, whole, that says nothing of this twice. */
+  /** Whether the body is one complete object without duplicates of these fields. */
   get isOneObject(): boolean {
     return this.#records === 1 && this.#isClear;
   }
@@ -119,7 +117,7 @@ function replaced(body: Uint8Array, from: number, to: number, text: string): Uin
   return whole;
 }
 
-/** Nothing but blanks, or a byte order mark. */
+/** Whether there are only blanks or a byte order mark. */
 function isBlank(bytes: Uint8Array): boolean {
   return new TextDecoder().decode(bytes).trim() === '';
 }

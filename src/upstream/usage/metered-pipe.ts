@@ -3,27 +3,26 @@ import type { ChunkPipe } from '../transfer/watched-pipe.ts';
 import type { ByteFilter } from './usage-drop.ts';
 import type { UsageMeter } from './usage-meter.ts';
 
-/** The pipe that a metered body goes through. */
 export interface PipeMetering {
   readonly meter: Pick<UsageMeter, 'push'>;
-  /** Takes something out of what goes on; the meter sees it. Null: everything goes on. */
+  /** Removes something from the body after the meter has read it. null if everything is passed on. */
   readonly filter: ByteFilter | null;
 }
 
 /**
- * Pipes a body and shows every chunk of it to a meter.
+ * Pipes a body and passes every chunk to a meter.
  *
- * The cost is that JavaScript runs for a chunk at all, not what it does: the meter's 1 to 2 µs are lost
- * in it. CPU for a chunk on workerd 1.20260918.1, as a multiple of the native identity pipe (50 streams of
- * 400 chunks of 245 bytes, medians of three rounds on a busy machine, November 2026):
- * - a reader with one buffer and a writer, as here: 2.0; with a new buffer for every chunk: 2.3; in a
- *   race with one promise for the abort: 2.4; with a timer for every chunk as well: 3.3
- * - `for await`: 2.7; a pipe to a JavaScript sink: 2.6; through a JavaScript transform: 3.0
- * - a tee with a reader beside the native pipe: 2.1, and a slow client does not slow the upstream down;
- *   with a reader that waits for 16 kB: 0.5, but the client has to wait for them too
+ * The cost is that JavaScript runs for each chunk at all. The 1 to 2 µs of the meter itself are negligible. CPU per
+ * chunk on workerd 1.20260918.1, as a multiple of the native identity pipe (50 streams of 400 chunks of 245 bytes,
+ * medians of three rounds on a busy machine, November 2026):
+ * - a reader with one buffer and a writer, as here: 2.0. With a new buffer for every chunk: 2.3. With a race against
+ *   one promise for the abort: 2.4. With a timer for every chunk as well: 3.3.
+ * - `for await`: 2.7. A pipe to a JavaScript sink: 2.6. A JavaScript transform: 3.0.
+ * - a tee with a reader next to the native pipe: 2.1, but a slow client does not slow down the upstream. With a reader
+ *   that waits for 16 kB: 0.5, but the client has to wait for them too.
  *
- * Streams of events of which nothing is taken out go through `observed-pipe.ts`, where none runs for a chunk.
- * `bench/metering.ts` measures the whole.
+ * Event streams from which nothing is removed use `observed-pipe.ts`, which runs no JavaScript per chunk.
+ * `bench/metering.ts` measures the total.
  */
 export function pipeMetered(
   body: ReadableStream<Uint8Array>,

@@ -10,7 +10,7 @@ import {
 /** Maximum decompressed size of a body. */
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** The estimate of a body. If `isRead` is false, the body stayed compressed and only its length counts. */
+/** The estimate of a body. If `isRead` is false, the body stayed compressed and only its length was used. */
 interface BodyEstimate {
   readonly estimate: BodyCallEstimate;
   readonly isRead: boolean;

@@ -2,8 +2,8 @@ import { textOf } from '../json/json-string.ts';
 import type { ValueKind, WalkedValue } from '../json/json-visitor.ts';
 
 /**
- * Tiers of service, which change the price of a call in addition to its model. Providers accept them in a few fields and
- * report in the answer which tier served the call.
+ * Service tiers, which change the price of a call in addition to its model. Providers accept them in a few fields and
+ * report in the response which tier served the call.
  */
 
 /** The fields that choose the tier of a call, by our names. */
@@ -11,17 +11,17 @@ export type TierField = 'service_tier' | 'speed' | 'latency';
 
 export const TIER_FIELDS: readonly TierField[] = ['service_tier', 'speed', 'latency'];
 
-/** The tiers that a call asks for, or that its answer reports, in lower case. */
+/** The tiers that a call requests, or that its response reports, in lower case. */
 export type ServiceTiers = Readonly<Partial<Record<TierField, string>>>;
 
-/** The tiers that a call asks for. */
+/** The tiers that a call requests. */
 export interface RequestedTiers {
   readonly asked: ServiceTiers;
   /** The names of these fields in the call. */
   readonly names: ServiceTiers;
-  /** The first field that could not be read, and why, which continues "The field … could not be read: it". */
+  /** The first field that could not be read. `why` continues "The field … could not be read: it". */
   readonly odd: { readonly field: string; readonly why: string } | null;
-  /** Whether the body was not read, so that it may ask for any tier. */
+  /** Whether the body was not read, so that it may request any tier. */
   readonly isUnread: boolean;
 }
 
@@ -31,7 +31,7 @@ export const UNREAD_TIERS: RequestedTiers = { ...NO_TIERS, isUnread: true };
 /** Maximum bytes of a tier in a body. */
 const TIER_BYTES_MAX = 64;
 
-/** Longest escape of the longest key, so that no escape hides one. */
+/** Longest escaped form of the longest key, so that escapes cannot hide a key. */
 export const TIER_KEY_BYTES = 128;
 
 /** Objects at the top of a body whose fields count as fields of the body. */
@@ -49,12 +49,12 @@ const serviceTiers = new Set(SERVICE_TIERS);
 const BACKSLASH = 0x5c;
 const LOWER_CASE = 0x20;
 const LETTER_N = 0x6e;
-/** Of service_tier and speed, of performanceConfig, and inside of these of type and latency. */
+/** The first letters of service_tier and speed, of performanceConfig, and of type and latency inside these. */
 const FIRST_LETTERS: ReadonlySet<number> = new Set(
   ['s', 'p', 't', 'l'].map((letter) => letter.charCodeAt(0)),
 );
 
-/** Reads the tiers that a body asks for, in all dialects, as strictly as a model is read. */
+/** Reads the tiers that a body requests, in all dialects, as strictly as a model is read. */
 export class TierReader {
   readonly #asked: Partial<Record<TierField, string>> = {};
   readonly #names: Partial<Record<TierField, string>> = {};
@@ -62,7 +62,7 @@ export class TierReader {
   /** The field whose value comes next, and its name in the body. */
   #next: { readonly field: TierField; readonly name: string } | null = null;
 
-  /** Takes a key whose value has not begun. */
+  /** Called with a key whose value has not begun. */
   key(value: WalkedValue): void {
     this.#next = null;
     const { depth, keyBytes } = value;
@@ -87,7 +87,7 @@ export class TierReader {
     if (parent === PERFORMANCE && folded === 'latency') this.#next = { field: 'latency', name };
   }
 
-  /** Takes the start of a value. True: its bytes are needed, and `end` takes them. */
+  /** Called at the start of a value. Returns true if its bytes are needed, which are then passed to `end`. */
   begin({ firstByte }: WalkedValue, kind: ValueKind): boolean {
     const next = this.#next;
     if (next === null) return false;
@@ -99,7 +99,7 @@ export class TierReader {
     return false;
   }
 
-  /** Takes the raw text of the value. False: it belongs to another field. */
+  /** Called with the raw text of the value. Returns false if it belongs to another field. */
   end({ kept, start, end }: WalkedValue): boolean {
     const next = this.#next;
     if (next === null) return false;
@@ -125,12 +125,12 @@ export class TierReader {
   }
 }
 
-/** The long s stays as it is in lower case, and some parsers read it as an s. */
+/** Lower-casing alone would keep the long s, which some parsers read as an s. */
 function fold(key: string): string {
   return key.toUpperCase().toLowerCase().replaceAll(/[_-]/g, '');
 }
 
-/** Whether a key is plain ASCII and begins like none of the fields: most do, and need no decoding. */
+/** Whether a key is plain ASCII and starts unlike all of the fields. Most keys do, and need no decoding. */
 function isPlainOther(key: Uint8Array): boolean {
   if (FIRST_LETTERS.has((key[0] ?? 0) | LOWER_CASE)) return false;
   return key.every((byte) => byte < 0x7f && byte !== BACKSLASH);
@@ -139,7 +139,9 @@ function isPlainOther(key: Uint8Array): boolean {
 /** Keys that a walk must distinguish to read the reported tiers. */
 export const REPORTED_TIER_KEYS = [...SERVICE_TIERS, PERFORMANCE, 'type', 'latency'];
 
-/** The field that a string in an answer reports, if its object belongs to the answer itself (`isOwn`); null: none. */
+/**
+ * The field that a string in a response reports, or null. `isOwn` is whether its object belongs to the response itself.
+ */
 export function reportedField(value: WalkedValue, isOwn: boolean): TierField | null {
   const key = value.key(value.depth);
   if (isOwn && serviceTiers.has(key)) return 'service_tier';
@@ -160,7 +162,7 @@ export function tiersInUsage(usage: unknown): ServiceTiers {
   };
 }
 
-/** Takes a tier that an answer reports. `auto` only repeats the request. */
+/** Converts a tier that a response reports. `auto` only repeats the request. */
 export function reportedTier(field: TierField, value: unknown): ServiceTiers {
   if (typeof value !== 'string' || value === '') return {};
   const tier = value.toLowerCase();

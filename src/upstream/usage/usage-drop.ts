@@ -9,24 +9,27 @@ const SPACE = 0x20;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-/** Maximum bytes of an event that is inspected. Most chunks take a few hundred. Longer events pass unchanged. */
+/** Maximum bytes of an event that is inspected. Most events have a few hundred. Longer events pass unchanged. */
 const EVENT_BYTES_MAX = 16_384;
 
-/** Takes something out of a stream of bytes. */
+/** Removes parts of a byte stream. */
 export interface ByteFilter {
-  /** Takes bytes in and returns those that go on. May be a part of them: use it before the next. */
+  /**
+   * Filters the next bytes and returns those to pass on. The result may share memory with the chunk, so it must be used
+   * before the next call.
+   */
   push(chunk: Uint8Array): Uint8Array;
   /** Returns the rest when the stream ends. */
   end(): Uint8Array;
 }
 
 /**
- * Removes from an event stream what OpenAI adds where a call asks for usage: the chunk with `choices: []` and usage, and
- * `usage: null` of all other chunks. Some servers, such as Gemini's, send the usage in a chunk with choices instead, so the
- * member is removed whatever it holds. All other bytes pass unchanged, each event as soon as it is complete: no client can
- * use a part of an event.
+ * Removes the additions of OpenAI to an event stream whose call requests usage: the chunk with `choices: []` and usage,
+ * and `usage: null` in all other chunks. Some servers, such as Gemini's, send the usage in a chunk with choices
+ * instead, so the member is removed whatever its value. All other bytes pass unchanged. Each event is passed on as soon
+ * as it is complete, because clients cannot use a part of an event.
  *
- * The usage of upstreams that send it without being asked is removed as well.
+ * The usage of upstreams that send it without a request is removed as well.
  */
 export function createUsageDrop(): ByteFilter {
   return new UsageDrop();
@@ -37,10 +40,10 @@ class UsageDrop implements ByteFilter {
   readonly #held = new KeptBytes(EVENT_BYTES_MAX);
   #isLong = false;
   #isLineEmpty = true;
-  /** The fate of an event that ended with a carriage return: a line feed behind it is a part of it. */
+  /** What happened to an event that ended with a carriage return. A line feed after it is a part of the event. */
   #beforeLf: 'passed' | 'dropped' | null = null;
   #isAfterCr = false;
-  /** The event holds an empty array: most do not, and need no closer look. */
+  /** Whether the event contains an empty array. Most events do not, and need no further check. */
   #hasEmptyArray = false;
   #isAfterBracket = false;
 
@@ -66,7 +69,9 @@ class UsageDrop implements ByteFilter {
     return out.joined();
   }
 
-  /** Clients that read line by line take an event without the empty line at its end for a whole one. */
+  /**
+   * Filters a last event without an empty line after it, because clients that read line by line accept it as complete.
+   */
   end(): Uint8Array {
     const nothing = new Uint8Array();
     const out = new Pieces(nothing);
@@ -74,7 +79,9 @@ class UsageDrop implements ByteFilter {
     return out.joined();
   }
 
-  /** Passes an event that ends with a part of a chunk, without its usage. Returns whether all of it was taken out. */
+  /**
+   * Passes on an event that ends in a part of a chunk, without its usage. Returns whether the whole event was removed.
+   */
   #takeOut(chunk: Uint8Array, from: number, to: number, out: Pieces): boolean {
     const held = this.#held.bytes;
     const event = this.#isLong ? null : concatenated(held, chunk.subarray(from, to));
@@ -93,7 +100,7 @@ class UsageDrop implements ByteFilter {
     return false;
   }
 
-  /** Whether the event ends with this byte: the end of an empty line. */
+  /** Whether the event ends with this byte, the end of an empty line. */
   #endsEvent(byte: number): boolean {
     if (byte === LF && this.#isAfterCr) {
       this.#isAfterCr = false;
@@ -122,7 +129,7 @@ class UsageDrop implements ByteFilter {
     this.#isAfterBracket = false;
   }
 
-  /** Keeps the beginning of an event that is not whole, unless it is too long for what is looked for. */
+  /** Keeps the beginning of an incomplete event, unless it is too long to contain only usage. */
   #hold(chunk: Uint8Array, start: number, out: Pieces): void {
     const held = this.#held.bytes;
     if (held.length + chunk.length - start > EVENT_BYTES_MAX) this.#isLong = true;
@@ -162,7 +169,7 @@ function isUsageChunk(json: string): boolean {
   );
 }
 
-/** Parts of a chunk, and of what came before it; those that follow one another stay one part. */
+/** Parts of a chunk and of earlier bytes. Adjacent parts are merged. */
 class Pieces {
   readonly #chunk: Uint8Array;
   readonly #done: Uint8Array[] = [];
@@ -207,7 +214,6 @@ class Pieces {
   }
 }
 
-/** Filters a complete body. */
 export function filterWhole(filter: ByteFilter, bytes: Uint8Array): Uint8Array {
   const first = filter.push(bytes).slice();
   return concatenated(first, filter.end());

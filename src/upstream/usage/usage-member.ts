@@ -1,6 +1,6 @@
 /**
- * Finds the member `usage` of a chunk of an OpenAI chat stream. Streams have a chunk for each token, so nothing is parsed: the
- * number of brackets that are closed behind a member says at which depth it stands.
+ * Finds the member `usage` of a chunk of an OpenAI chat stream. Streams have a chunk for each token, so nothing is
+ * parsed. The number of brackets that are closed after a member shows its depth.
  */
 
 import { isLineEnd } from '../json/json-string.ts';
@@ -22,22 +22,25 @@ const CHOICES = encoder.encode('"choices"');
 const USAGE = encoder.encode('"usage"');
 const NULL = encoder.encode('null');
 
-/** A part of an event, from its first byte up to the position behind its last one. */
+/** A part of an event, from its first byte to the position after its last one. */
 interface EventPart {
   readonly start: number;
   readonly end: number;
 }
 
-/** Maximum number of texts `"usage"` in an event that are looked at: each may take a walk to the end of the event. */
+/**
+ * Maximum number of occurrences of `"usage"` in an event that are checked. Each check may scan to the end of the event.
+ */
 const CANDIDATES_MAX = 16;
 
 /**
- * Finds the last member `usage` of an event that is not inside another value, with the comma that separates it from another
- * member. null if there is none in a chunk that is one line, or if it holds neither an object nor null.
+ * Finds the last member `usage` of an event that is not inside another value, with the comma that separates it from
+ * another member. Returns null if the event is not one line, has no such member, or its value is neither an object nor
+ * null.
  */
 export function usageMember(event: Uint8Array): EventPart | null {
   let start = lastOf(event, USAGE, event.length);
-  for (let looked = 0; start >= 0 && looked < CANDIDATES_MAX; looked += 1) {
+  for (let checked = 0; start >= 0 && checked < CANDIDATES_MAX; checked += 1) {
     const member = memberAt(event, start);
     if (member !== null) return member;
     start = lastOf(event, USAGE, start);
@@ -45,10 +48,10 @@ export function usageMember(event: Uint8Array): EventPart | null {
   return null;
 }
 
-/** The member whose name is at a position; null: no member of the chunk itself. */
+/** The member whose name is at a position. null if it is not a member of the chunk itself. */
 function memberAt(event: Uint8Array, start: number): EventPart | null {
   const colonAt = blanksFrom(event, start + USAGE.length);
-  // A quote behind a backslash is inside a string.
+  // A quote after a backslash is inside a string.
   if (event[colonAt] !== COLON || event[start - 1] === BACKSLASH) return null;
   const valueAt = blanksFrom(event, colonAt + 1);
   const isObject = event[valueAt] === OPEN_BRACE;
@@ -62,7 +65,7 @@ function memberAt(event: Uint8Array, start: number): EventPart | null {
   return { start, end: event[behind] === COMMA ? blanksFrom(event, behind + 1) : end };
 }
 
-/** Whether a position is in a line with data that begins an object, and the event has choices. */
+/** Whether a position is in a data line that begins with an object, and the event has choices. */
 function isOfChunk(event: Uint8Array, position: number): boolean {
   let lineAt = position;
   while (lineAt > 0 && !isLineEnd(event[lineAt - 1])) lineAt -= 1;
@@ -71,7 +74,7 @@ function isOfChunk(event: Uint8Array, position: number): boolean {
   return lastOf(event, CHOICES, event.length) >= 0;
 }
 
-/** The last position of a text that begins with a quote and ends before another position; -1: none. */
+/** The last position of a text that begins with a quote and ends before another position. -1 if there is none. */
 function lastOf(event: Uint8Array, text: Uint8Array, before: number): number {
   for (let at = before - text.length; at >= 0; at -= 1) {
     if (event[at] === QUOTE && holds(event, at, text)) return at;
@@ -79,7 +82,7 @@ function lastOf(event: Uint8Array, text: Uint8Array, before: number): number {
   return -1;
 }
 
-/** Whether one object alone is open at a position, and its end is the end of the line. */
+/** Whether exactly one object is open at a position, and its end is the end of the line. */
 function isLastLevel(event: Uint8Array, position: number): boolean {
   const end = skip(event, position, 1);
   if (end < 0 || event[end - 1] !== CLOSE_BRACE) return false;
@@ -87,7 +90,10 @@ function isLastLevel(event: Uint8Array, position: number): boolean {
   return behind === event.length || isLineEnd(event[behind]);
 }
 
-/** The position behind the bracket that closes so many levels and those that are opened on the way; -1: none in this line. */
+/**
+ * The position after the bracket that closes the given levels and all levels opened in between. -1 if this line has
+ * none.
+ */
 function skip(event: Uint8Array, from: number, levels: number): number {
   let open = levels;
   let at = from;

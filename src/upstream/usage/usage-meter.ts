@@ -11,47 +11,47 @@ import type { ServiceTiers } from './tiers.ts';
 import type { TokenUsage } from './usage.ts';
 import { USAGE_VISITOR_KEYS, UsageVisitor } from './usage-visitor.ts';
 
-/** UTF-8 bytes of text in a token, on average: 4.3 for English, 4.8 for code, 4.4 for Chinese. */
+/** Assumed UTF-8 bytes of text per token. Measured averages: 4.3 for English, 4.8 for code, 4.4 for Chinese. */
 export const TEXT_BYTES_PER_TOKEN = 4;
 
-/** Maximum bytes of a usage object: some hundred, and some thousand in Bedrock's wrapped events. */
+/** Maximum bytes of a usage object. Typical are some hundred, or some thousand in Bedrock's wrapped events. */
 const USAGE_BYTES_MAX = 8_192;
 const WRAPPED_BYTES_MAX = 65_536;
 
-/** The use of an answer, as far as it was seen. */
+/** The usage of a response, as far as it was read. */
 export interface MeteredUsage {
-  /** The upstream's report. Null: nothing was seen. Of a stream that was cut, the report until then. */
+  /** The upstream's report. For a stream that was cut, the report up to that point. null if there was none. */
   readonly usage: TokenUsage | null;
   /**
-   * Output tokens: those reported, and an estimate for the text that came after the last report. Of an
-   * answer that came whole, exactly what was reported; where nothing was, an estimate for all of it.
+   * Output tokens: those reported, plus an estimate for the text after the last report. For a complete response this is
+   * exactly the reported number, or an estimate of everything if none was reported.
    */
   readonly outputTokensSeen: number;
-  /** The tiers that the answer reports. Absent: it reports none. */
+  /** The tiers that the response reports. Absent if it reports none. */
   readonly tiers?: ServiceTiers;
-  /** The model that the answer names. Absent: it names none. */
+  /** The model that the response names. Absent if it names none. */
   readonly model?: string;
 }
 
-/** Reads the usage of one answer while its bytes pass by. */
+/** Reads the usage of one response while its bytes pass. */
 export interface UsageMeter {
-  /** Takes the next bytes, whatever their borders. Keeps none of them and changes none. */
+  /** Reads the next bytes, split anywhere. They are neither kept nor changed. */
   push(chunk: Uint8Array): void;
-  /** Resolves when all pushed bytes are read. Wait for it before `end`. Absent if bytes are read at once. */
+  /** Resolves when all pushed bytes are read. Must be awaited before `end`. Absent if bytes are read immediately. */
   caughtUp?: () => Promise<void>;
-  /** Whether the body is unreadable: it is not compressed as declared, or is a bomb. */
+  /** Whether the body is unreadable, because it is not compressed as declared or is a decompression bomb. */
   readonly isLost?: boolean;
-  /** Returns what was seen up to here. Nothing may be pushed afterwards. */
+  /** Returns what was read so far. Nothing may be pushed afterwards. */
   end(): MeteredUsage;
 }
 
 /**
- * A meter for an answer of this shape and type. Null: there is nothing that can be read in it, as in
- * audio, in an answer of an opaque upstream, or in one with an unknown encoding. A caller that needs the usage
- * asks the upstream for `accept-encoding: identity`, which avoids decompression.
+ * Creates a meter for a response of this shape and type. Returns null if nothing in it can be read, as in audio, in
+ * responses of an opaque upstream, or with an unknown encoding. A caller that needs the usage should request
+ * `accept-encoding: identity` from the upstream, which avoids decompression.
  *
- * The answer may be of any length: the meter keeps a few hundred bytes, and finds usage wherever it
- * stands. It takes 1 to 2 µs for an event of a stream.
+ * The response may be of any length. The meter keeps a few hundred bytes and finds usage at any position. An event of a
+ * stream takes 1 to 2 µs.
  */
 export function createUsageMeter(
   shape: Dialect,
@@ -64,7 +64,7 @@ export function createUsageMeter(
   return meter === null || packings.length === 0 ? meter : packedMeter(meter, packings);
 }
 
-/** As `createUsageMeter`, for calls of which nothing is estimated: of a stream of events only the reports are read. */
+/** As `createUsageMeter`, for calls without an estimate. In a stream of events, only the reports are read. */
 export function createReportMeter(
   shape: Dialect,
   contentType: string | null,
@@ -78,7 +78,7 @@ export function createReportMeter(
   return packings.length === 0 ? meter : packedMeter(meter, packings);
 }
 
-/** Meters a decompressed copy of a compressed answer. */
+/** Meters a decompressed copy of a compressed response. */
 function packedMeter(meter: UsageMeter, packings: readonly Packing[]): UsageMeter {
   const copy = new PackedCopy(packings, (bytes) => meter.push(bytes));
   return {
@@ -139,7 +139,7 @@ function eventsMeter(shape: Dialect): UsageMeter {
   };
 }
 
-/** Bedrock: converse sends its own events, the rest those of the model, each in base64 in another. */
+/** Bedrock. Converse sends its own events, and all other operations wrap the model's events in base64. */
 function eventStreamMeter(shape: Dialect): UsageMeter {
   let model: JsonWalk | null = null;
   const visitor = new UsageVisitor(shape, (base64) => {
@@ -175,7 +175,7 @@ function seenBy({ usage, unreportedBytes, tiers, model }: UsageVisitor): Metered
   };
 }
 
-/** Of what is not base64, nothing. */
+/** Decodes base64. Returns no bytes for invalid input. */
 function decoded(base64: Uint8Array): Uint8Array {
   try {
     const binary = atob(new TextDecoder('latin1').decode(base64));

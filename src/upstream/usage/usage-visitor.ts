@@ -12,17 +12,17 @@ import {
 import { largerUsage, usageFromJson } from './usage.ts';
 import type { TokenUsage } from './usage.ts';
 
-/** Objects that tell the usage. */
+/** Objects that contain the usage. */
 const USAGE_KEYS = ['usage', 'usageMetadata', 'meta', 'amazon-bedrock-invocationMetrics'];
 
 /**
- * Places where such an object may stand, besides the top of a record: Anthropic's first event, OpenAI's
- * last one of a response, Groq, Cohere's last event, Gemini's interactions, Workers AI. Nowhere else: an answer can
- * hold data of the caller and of the model's making, under any key.
+ * Parents of such an object, if it is not at the top of a record: Anthropic's first event, the last event of an OpenAI
+ * response, Groq, Cohere's last event, Gemini Interactions, Workers AI. Other positions are ignored, because a response
+ * can contain data of the caller and of the model under any key.
  */
 const USAGE_PARENTS = ['message', 'response', 'x_groq', 'delta', 'interaction', 'result'];
 
-/** Numbers at the top of a record that tell the usage: Ollama; Llama and Titan on Bedrock. */
+/** Numbers at the top of a record that report the usage: Ollama, and Llama and Titan on Bedrock. */
 const COUNTERS = [
   'prompt_eval_count',
   'eval_count',
@@ -32,10 +32,10 @@ const COUNTERS = [
   'totalOutputTextTokenCount',
 ];
 
-/** Top-level keys whose value, where it is a string, is text of the model. */
+/** Top-level keys whose value, if it is a string, is text of the model. */
 const TEXTS = ['delta', 'response', 'content', 'completion', 'generation', 'outputText'];
 
-/** Top-level keys under which text of the model stands, and the keys that it then has. */
+/** Top-level keys that contain text of the model, and the keys of that text. */
 const TEXT_ROOTS = ['choices', 'delta', 'message', 'content', 'candidates', 'output', 'outputs'];
 const TEXT_KEYS = [
   'content',
@@ -48,11 +48,11 @@ const TEXT_KEYS = [
   'refusal',
   'tool_plan',
   'transcript',
-  // Of a tool, on Bedrock.
+  // The input of a tool on Bedrock.
   'input',
 ];
 
-/** Values that are long and tell nothing, or says the model's text once more. */
+/** Long values that contain no usage, or repeat the model's text. */
 const SKIPPED = [
   'embedding',
   'embeddings',
@@ -64,7 +64,7 @@ const SKIPPED = [
   'reasoning_details',
 ];
 
-/** Names of the model in an answer, next to its usage. */
+/** Names of the model in a response, next to its usage. */
 const MODELS = ['model', 'modelVersion'];
 
 /** Maximum length of a model's name that is kept. */
@@ -73,7 +73,7 @@ const MODEL_LENGTH_MAX = 200;
 /** Bedrock's streams carry the model's own events in base64. */
 const WRAPPED = 'bytes';
 
-/** The keys that a `UsageVisitor` tells apart. */
+/** The keys that a `UsageVisitor` distinguishes. */
 export const USAGE_VISITOR_KEYS = new KeyNames([
   ...USAGE_KEYS,
   ...USAGE_PARENTS,
@@ -96,20 +96,20 @@ const textKeys = new Set(TEXT_KEYS);
 const skipped = new Set(SKIPPED);
 const models = new Set(MODELS);
 
-/** Finds usage in an answer's records and counts the bytes of the model's text. */
+/** Finds usage in the records of a response and counts the bytes of the model's text. */
 export class UsageVisitor implements JsonVisitor {
   readonly #shape: Dialect;
-  /** Takes what a record carries in base64; null: nothing does. */
+  /** Receives the base64 content of a record. null if records have none. */
   readonly #onWrapped: ((base64: Uint8Array) => void) | null;
   #usage: TokenUsage | null = null;
   #tiers: ServiceTiers = {};
   #model: string | null = null;
   #counters: Record<string, unknown> | null = null;
   #textBytes = 0;
-  /** Of this record: vLLM and others say the same under both names. */
+  /** Counts for this record. vLLM and others send the same text under both names. */
   #reasoningBytes = 0;
   #reasoningContentBytes = 0;
-  /** Whether this record says how much output there is so far. */
+  /** Whether this record reports the output so far. */
   #reportsOutput = false;
   #reportedTextBytes = 0;
 
@@ -122,17 +122,17 @@ export class UsageVisitor implements JsonVisitor {
     return this.#usage;
   }
 
-  /** The tiers that served the call, as the last record with tiers reports. */
+  /** The tiers that served the call, from the last record that reports any. */
   get tiers(): ServiceTiers {
     return this.#tiers;
   }
 
-  /** The model that served the call, as the first record that names one says. Null: none does. */
+  /** The model that served the call, from the first record that names one. null if there is none. */
   get model(): string | null {
     return this.#model;
   }
 
-  /** Bytes of text in the records after the last one that said how much output there is. */
+  /** Bytes of text in the records after the last one that reported the output so far. */
   get unreportedBytes(): number {
     return this.#textBytes - this.#reportedTextBytes;
   }
@@ -192,7 +192,7 @@ export class UsageVisitor implements JsonVisitor {
 
   #report(usage: TokenUsage | null): void {
     if (usage === null) return;
-    // Gemini's first records name the input only: that says nothing about the text so far.
+    // Gemini's first records report only the input, so the text so far is still unreported.
     if (usage.outputTokens > 0) this.#reportsOutput = true;
     this.#usage = largerUsage(this.#usage, usage);
   }
@@ -202,11 +202,11 @@ function mayReportUsage(value: WalkedValue): boolean {
   const { depth } = value;
   if (depth === 1) return true;
   if (depth === 2) return usageParents.has(value.key(1));
-  // Moonshot: in the last choice.
+  // Moonshot reports it in the last choice.
   return depth === 3 && value.key(1) === 'choices';
 }
 
-/** Where an answer names its tier: next to its usage. */
+/** Whether a value is at a position where a response names its tier or model, next to its usage. */
 function mayReportTier(value: WalkedValue): boolean {
   const { depth } = value;
   return depth === 1 || (depth === 2 && usageParents.has(value.key(1)));

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
 
-/** The use of a call, in tokens, as its upstream reports it. */
+/** The usage of a call, in tokens, as its upstream reports it. */
 export interface TokenUsage {
   /** All of the input, whether it was read from a cache, written to one, or neither. */
   readonly inputTokens: number;
@@ -10,17 +10,17 @@ export interface TokenUsage {
   readonly cacheWriteTokens: number;
   /** The part of the cache writes that is kept for an hour and costs more. Absent if there is none. */
   readonly longCacheWriteTokens?: number;
-  /** All of the output, thinking included. */
+  /** All of the output, including thinking. */
   readonly outputTokens: number;
 }
 
 /**
- * Reads the part of an answer that tells its usage: the object under `usage`, `usageMetadata`, `meta`
- * or `amazon-bedrock-invocationMetrics`, or an answer of Ollama. Null: it tells none.
+ * Reads the usage from the part of a response that reports it: the object under `usage`, `usageMetadata`, `meta` or
+ * `amazon-bedrock-invocationMetrics`, or an Ollama response. Returns null if it reports none.
  *
- * The names of the fields tell who wrote it, except that `input_tokens` leaves out the cache where an
- * answer has Anthropic's shape and includes it elsewhere. Fields as the providers document them, or
- * as they were seen in their answers, in November 2026.
+ * The names of the fields identify the format. One exception is `input_tokens`, which excludes the cache in responses
+ * of Anthropic's shape and includes it elsewhere. The fields are as documented by the providers, or as seen in their
+ * responses, in November 2026.
  */
 export function usageFromJson(shape: Dialect, value: unknown): TokenUsage | null {
   if (!isFields(value)) return null;
@@ -31,7 +31,7 @@ export function usageFromJson(shape: Dialect, value: unknown): TokenUsage | null
   return null;
 }
 
-/** The larger of two reports of one call, number by number: what is reported in pieces only grows. */
+/** The larger of two reports of one call, number by number. Usage that is reported in pieces only grows. */
 export function largerUsage(one: TokenUsage | null, other: TokenUsage | null): TokenUsage | null {
   return one === null || other === null ? (one ?? other) : joined(one, other, Math.max);
 }
@@ -66,8 +66,8 @@ const READERS: readonly ((
 ];
 
 /**
- * OpenAI's chat, completions and embeddings, and compatible APIs. The input includes the cache, except where gateways
- * report Anthropic's counts separately (Portkey). The output includes thinking, except at xAI.
+ * OpenAI chat, completions and embeddings, and compatible APIs. The input includes the cache, except if gateways report
+ * Anthropic's counts separately (Portkey). The output includes thinking, except on xAI.
  */
 function fromCompletion(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const written = count(fields, 'completion_tokens');
@@ -139,8 +139,8 @@ function longWrites(
 }
 
 /**
- * Anthropic's messages, and OpenAI's responses, images and transcriptions. Where Anthropic ran a call in several steps,
- * such as a compaction before it, the top-level numbers are those of the last step.
+ * Anthropic Messages, and OpenAI Responses, images and transcriptions. If Anthropic ran a call in several steps, such
+ * as after a compaction, the top-level numbers are those of the last step.
  */
 function fromInputAndOutput(
   fields: Readonly<Record<string, unknown>>,
@@ -202,10 +202,10 @@ function fromOneStep(fields: Readonly<Record<string, unknown>>, shape: Dialect):
   };
 }
 
-/** Gemini. What its own tools read comes on top of the prompt, thoughts on top of the candidates. */
+/** Gemini. Tokens read by its own tools are added to the prompt, and thoughts to the candidates. */
 function fromGemini(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const input = count(fields, 'promptTokenCount');
-  // A live session's are those of its responses.
+  // A live session reports its responses instead.
   const output = count(fields, 'candidatesTokenCount') ?? count(fields, 'responseTokenCount');
   if (input === null && output === null) return null;
   return {
@@ -216,7 +216,7 @@ function fromGemini(fields: Readonly<Record<string, unknown>>): TokenUsage | nul
   };
 }
 
-/** Gemini's interactions. */
+/** Gemini Interactions API. */
 function fromInteraction(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const input = count(fields, 'total_input_tokens');
   if (input === null) return null;
@@ -229,7 +229,7 @@ function fromInteraction(fields: Readonly<Record<string, unknown>>): TokenUsage 
   };
 }
 
-/** Bedrock's converse, and the metrics that it puts at the end of what a model streams. */
+/** Bedrock Converse, and the metrics at the end of a model's stream. */
 function fromBedrock(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const input = count(fields, 'inputTokens') ?? count(fields, 'inputTokenCount');
   const output = count(fields, 'outputTokens') ?? count(fields, 'outputTokenCount');
@@ -258,7 +258,7 @@ function longWritesOf(details: unknown): Pick<TokenUsage, 'longCacheWriteTokens'
   return long > 0 ? { longCacheWriteTokens: long } : {};
 }
 
-/** Cohere: what the model read and wrote, or else what is charged for. */
+/** Cohere: the tokens that the model read and wrote, or the billed ones if those are missing. */
 function fromTokensOrUnits(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const tokens = inner(fields, 'tokens') ?? inner(fields, 'billed_units');
   const input = count(tokens, 'input_tokens');
@@ -272,7 +272,7 @@ function fromTokensOrUnits(fields: Readonly<Record<string, unknown>>): TokenUsag
   };
 }
 
-/** Ollama, and on Bedrock Llama and Titan: numbers at the top of the answer. */
+/** Ollama, and Llama and Titan on Bedrock: numbers at the top of the response. */
 function fromCounters(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const input =
     count(fields, 'prompt_eval_count') ??
@@ -291,14 +291,14 @@ function fromCounters(fields: Readonly<Record<string, unknown>>): TokenUsage | n
   };
 }
 
-/** Embeddings and rankings of Voyage and Jina have nothing but input, and tell only the total. */
+/** Embeddings and rankings of Voyage and Jina have only input, and report only the total. */
 function fromTotal(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const total = count(fields, 'total_tokens');
   if (total === null) return null;
   return { inputTokens: total, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0 };
 }
 
-/** A count of tokens; null: there is none, or it is no number that a count can be. */
+/** A count of tokens. null if it is missing or not a valid count. */
 function count(fields: Readonly<Record<string, unknown>> | null, name: string): number | null {
   const value = fields?.[name];
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;

@@ -209,5 +209,5 @@ it.each<[string, CallInit]>([
 ])('a model that cannot be read is a 400 that names headgate-model: %s', async (_, init) => {
   const response = await call('/by-model/v1/chat/completions', init);
   expect(refusalOf(response)).toEqual(refusal(400, 'body_unreadable'));
-  expect(await response.text()).toContain('The header headgate-model can name it.');
+  expect(await response.text()).toContain('Name it in the `headgate-model` header.');
 });

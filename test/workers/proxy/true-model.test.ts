@@ -163,7 +163,7 @@ describe('a key that is held to groups', () => {
     for (const headers of [HELD, { ...HELD, ...SAYS_CHEAP }]) {
       const seen = await send(`/ours${CHAT}`, body, headers);
       expect(seen).toMatchObject(UNREADABLE);
-      expect(seen.text).not.toContain('headgate-model can name it');
+      expect(seen.text).not.toContain('Name it in the `headgate-model` header');
     }
   });
 
