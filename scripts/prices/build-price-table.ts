@@ -38,7 +38,7 @@ const FILES: readonly ListFile[] = [
   {
     name: 'vendors',
     constant: 'VENDOR_PRICES',
-    about: 'Prices of the vendors of models, dearest first.',
+    about: 'Prices of the vendors of models, most expensive first.',
     providers: {
       anthropic: 'anthropic',
       cohere: 'cohere',
@@ -57,7 +57,7 @@ const FILES: readonly ListFile[] = [
   {
     name: 'clouds',
     constant: 'CLOUD_PRICES',
-    about: 'Prices of clouds, dearest first.',
+    about: 'Prices of clouds, most expensive first.',
     providers: {
       azure: 'azure',
       bedrock: 'amazon-bedrock',
@@ -68,7 +68,7 @@ const FILES: readonly ListFile[] = [
   {
     name: 'hosts',
     constant: 'HOST_PRICES',
-    about: 'Prices of hosts of open weights, dearest first.',
+    about: 'Prices of hosts of open weights, most expensive first.',
     providers: {
       cerebras: 'cerebras',
       deepinfra: 'deepinfra',

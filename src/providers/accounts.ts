@@ -3,16 +3,19 @@ import { claimAt, claimsOf } from '../upstream/account/token-claims.ts';
 import { providerOf, PROVIDERS } from './index.ts';
 import { GATEWAYS } from './steering.ts';
 
-/** The way in which it is told whose a key is. */
+/** How the account of a key is determined. */
 export type AccountSign =
-  /** The key says so itself. */
+  /** The key names it. */
   | { readonly by: 'claim'; readonly account: string }
-  /** The upstream says so in its answers. */
+  /** The upstream names it in its responses. */
   | { readonly by: 'answer'; readonly header: string }
-  /** The call says so, where the operator believes it. */
+  /** The call names it, if the operator trusts the header. */
   | { readonly by: 'header'; readonly header: string };
 
-/** Finds what tells whose a key is at an upstream: by the operator's word, else by its provider. Null: the key stands for itself. */
+/**
+ * Returns how the account of a key is determined at an upstream, from the operator's configuration or from the
+ * provider. Returns null if each key counts as an account of its own.
+ */
 export function accountSignOf(upstream: Upstream, key: string): AccountSign | null {
   const { accountBy } = upstream;
   if (accountBy !== 'auto') return configuredSign(accountBy, key);
@@ -41,7 +44,7 @@ function configuredSign(accountBy: Upstream['accountBy'], key: string): AccountS
   }
 }
 
-/** Reads the account that a token claims; null: it is no token of that kind. */
+/** Reads the account from the claims of a token. Returns null for other keys. */
 function accountIn(key: string, paths: readonly (readonly string[])[]): string | null {
   const claims = claimsOf(key);
   if (claims === null) return null;
@@ -60,8 +63,8 @@ const SELECTS =
 const STARTS = ALL_STEERING.flatMap(({ starts = [] }) => starts);
 
 /**
- * The names that select an account at any provider, or steer any gateway: an upstream may be any of them. `pattern` matches
- * names in lower case with dashes.
+ * The names that select an account at any provider, or control any gateway, because an upstream may be any of them.
+ * `pattern` matches names in lower case with dashes.
  */
 export const ACCOUNT_SELECTORS = {
   headers: new Set([

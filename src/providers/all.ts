@@ -1,4 +1,4 @@
-// Every provider has its file and one line here; `index.ts` finds them by id and by host.
+// Every provider has its own file and one line here. `index.ts` finds them by id and by host.
 export { anthropic } from './anthropic.ts';
 export { azure } from './azure.ts';
 export { baseten } from './baseten.ts';

@@ -11,13 +11,13 @@ export const anthropic = {
   namedBy: { picoclaw: ['anthropic-messages', 'claude'], hermes: ['claude', 'claude-code'] },
   baseUrl: 'https://api.anthropic.com',
   dialect: 'anthropic',
-  openaiAt: '/v1', // Chat alone: https://platform.claude.com/docs/en/api/openai-sdk
+  openaiAt: '/v1', // Chat only: https://platform.claude.com/docs/en/api/openai-sdk
   models: ['claude-*'],
   account: {
     answers: { header: 'anthropic-organization-id', keyPrefix: 'sk-ant-oat' },
     source: 'https://platform.claude.com/docs/en/api/overview',
     date: '2026-11-20',
-    note: 'OAuth tokens last for hours, and each machine has its own. The seats of a team are one organization.',
+    note: 'OAuth tokens expire after a few hours, and each machine has its own. All seats of a team belong to one organization.',
   },
   accountSelectors: {
     headers: ['anthropic-workspace-id'],
@@ -31,7 +31,7 @@ export const anthropic = {
       limits: { rpm: 1_000, itpm: 500_000, otpm: 100_000 },
       source: 'https://www.developersdigest.tech/rate-limits/anthropic',
       date: '2026-10-17',
-      note: 'Copied that day from platform.claude.com. They hold for the organization.',
+      note: 'Copied from platform.claude.com on that date. The limits apply to the whole organization.',
     },
     {
       plan: 'Scale',
@@ -39,7 +39,7 @@ export const anthropic = {
       limits: { rpm: 4_000, itpm: 4_000_000, otpm: 800_000 },
       source: 'https://www.developersdigest.tech/rate-limits/anthropic',
       date: '2026-10-17',
-      note: 'Copied that day from platform.claude.com. They hold for the organization.',
+      note: 'Copied from platform.claude.com on that date. The limits apply to the whole organization.',
     },
   ],
   limitHeaders: {
@@ -47,7 +47,7 @@ export const anthropic = {
     isReliable: true,
     source: LIMITS_PAGE,
     date: '2026-10-04',
-    note: 'The tokens that remain are rounded to thousands. Those of the priority tier and of fast mode are not read: calls beyond them go on at the standard tier.',
+    note: 'The remaining tokens are rounded to thousands. The limits of the priority tier and of fast mode are not read, because calls that exceed them continue at the standard tier.',
   },
   refusals: [
     {
@@ -59,7 +59,7 @@ export const anthropic = {
       onClientError: true,
     },
     {
-      // A limit that the operator of the account has set, and a plan without the extra usage that some calls need.
+      // A limit that the account's operator has set.
       kind: 'long_window',
       scope: 'credential',
       message: isSentence(
@@ -68,6 +68,7 @@ export const anthropic = {
       onClientError: true,
     },
     {
+      // A plan without the extra usage that some calls need.
       kind: 'never_fits',
       scope: 'call',
       message: isSentence(
@@ -83,7 +84,7 @@ export const anthropic = {
       counts: { reserveOutput: 'mean', countsCacheReads: false, refundsUnused: true },
       source: LIMITS_PAGE,
       date: '2026-10-04',
-      note: 'Output counts as it is written. max_tokens counted once, and does no more.',
+      note: 'Output counts as it is written. In the past, `max_tokens` counted instead.',
     },
     {
       models: ['claude-3-5-haiku'],

@@ -34,7 +34,7 @@ export const azure = {
     isReliable: true,
     source: 'https://learn.microsoft.com/answers/5625878',
     date: '2025-11-17',
-    note: 'The Responses API has said -1 for what it does not know.',
+    note: 'The Responses API has sent -1 for unknown values.',
   },
   counts: [
     {
@@ -42,7 +42,7 @@ export const azure = {
       source:
         'https://learn.microsoft.com/en-us/answers/questions/1381398/question-about-max-tokens-per-minute-in-azure-open',
       date: '2026-11-20',
-      note: 'As Microsoft answers there. Without max_tokens it reserves the most that the model can write.',
+      note: 'From an answer by Microsoft. Without `max_tokens`, the maximum output of the model is reserved.',
     },
   ],
   requestId: {

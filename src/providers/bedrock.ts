@@ -23,14 +23,14 @@ export const bedrock = {
       counts: { reserveOutput: 'max_tokens', countsCacheReads: false, refundsUnused: true },
       source: BURNDOWN_PAGE,
       date: '2026-11-20',
-      note: 'Cache reads are reserved too, and given back when the call ends.',
+      note: 'Cache reads are reserved as well, and released when the call ends.',
     },
     {
       models: ['claude-opus-', 'claude-sonnet-', 'claude-haiku-', 'claude-fable-'],
       counts: { outputWeight: 5 },
       source: BURNDOWN_PAGE,
       date: '2026-11-20',
-      note: 'Known of Claude 4 and assumed of its successors. Before it the number stood in front.',
+      note: 'Documented for Claude 4 and assumed for its successors. Older models have the version number before the name.',
     },
   ],
   requestId: {

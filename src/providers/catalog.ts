@@ -34,7 +34,7 @@ function upstreamOf(provider: Provider, baseUrl: string): Upstream {
   };
 }
 
-/** Every upstream that needs no configuration, in the order of their ids. */
+/** Every upstream that needs no configuration, ordered by id. */
 export const BUILT_IN_UPSTREAMS: readonly Upstream[] = PROVIDERS.flatMap((provider) =>
   provider.baseUrl === null ? [] : [upstreamOf(provider, provider.baseUrl)],
 );

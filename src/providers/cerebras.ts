@@ -41,7 +41,7 @@ export const cerebras = {
       counts: { reserveOutput: 'max_tokens', refundsUnused: false },
       source: 'https://inference-docs.cerebras.ai/support/rate-limits',
       date: '2026-11-20',
-      note: 'Whether it gives back what was not used is not known.',
+      note: 'It is unknown whether unused tokens are refunded.',
     },
   ],
   prices: HOST_PRICES.cerebras,

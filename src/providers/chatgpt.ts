@@ -1,6 +1,6 @@
 import type { AccountSigns, Provider } from './provider.ts';
 
-/** Names the account of a token that ChatGPT has given out: the workspace, and whose seat in it. */
+/** The account of a ChatGPT token: the workspace, and the user of the seat. */
 export const CHATGPT_ACCOUNT = {
   claims: [
     ['https://api.openai.com/auth', 'chatgpt_account_id'],
@@ -8,14 +8,14 @@ export const CHATGPT_ACCOUNT = {
   ],
   source: 'https://github.com/openai/codex',
   date: '2026-11-20',
-  note: 'Codex refreshes its token by itself. In a workspace of many users each has limits of their own.',
+  note: 'Codex refreshes its token automatically. Each user of a workspace has separate limits.',
 } satisfies AccountSigns;
 
 export const chatgpt = {
   id: 'chatgpt',
   baseUrl: null,
   hosts: /^chatgpt\.com$/,
-  // Codex asks it over WebSocket first.
+  // Codex connects to it over WebSocket first.
   speaksTurns: true,
   account: CHATGPT_ACCOUNT,
   accountSelectors: {

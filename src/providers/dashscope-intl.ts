@@ -2,7 +2,7 @@ import { dashscope } from './dashscope.ts';
 import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
-/** The hosted Qwen models; the open weights, which resellers serve too, carry their size in the name. */
+/** The hosted Qwen models. The open weights, which resellers also serve, have their size in the name. */
 const QWEN_MODELS = [
   'qwen-max*',
   'qwen-plus*',

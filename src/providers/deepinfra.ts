@@ -11,7 +11,7 @@ export const deepinfra = {
       maxConcurrency: 200,
       source: 'https://deepinfra.com/docs/advanced/rate-limits',
       date: '2026-11-20',
-      note: 'The provider counts 200 per model; here all models share one pool of 200, which is never too many.',
+      note: 'The provider allows 200 per model. Here all models share one pool of 200, which never exceeds the limit.',
     },
   ],
   prices: HOST_PRICES.deepinfra,

@@ -23,7 +23,7 @@ export const deepseek = {
       date: '2026-11-20',
     },
   ],
-  // The only limit that it has: api-docs.deepseek.com/quick_start/rate_limit, as of 2026-11-20.
+  // Its only limit, according to api-docs.deepseek.com/quick_start/rate_limit, as of 2026-11-20.
   refusals: [{ kind: 'concurrency', scope: 'model', statuses: [429] }],
   prices: VENDOR_PRICES.deepseek,
 } satisfies Provider;

@@ -1,16 +1,16 @@
 import type { Dialect } from '../contract/dialect.ts';
 import type { KeyHeader } from '../contract/config/upstream.ts';
 
-/** Defaults of an upstream of one dialect, under a base URL that is scheme and host only. */
+/** Defaults of an upstream with a dialect, for a base URL of only scheme and host. */
 interface DialectDefaults {
   readonly keyPlace: KeyHeader;
   readonly openaiAt: string | null;
   readonly anthropicAt: string | null;
-  /** The part that its routes let stand in front of a model, which means the same without it; in lower case. */
+  /** The prefix of a model that its routes accept and that does not change its meaning, in lower case. */
   readonly modelPrefix?: RegExp;
 }
 
-/** The one table of dialects: where keys go, where routes begin and how models are written. */
+/** The table of all dialects: where keys go, where routes begin and how models are written. */
 export const DIALECT_DEFAULTS: Readonly<Record<Dialect, DialectDefaults>> = {
   openai: { keyPlace: 'bearer', openaiAt: '/v1', anthropicAt: null },
   anthropic: { keyPlace: 'x-api-key', openaiAt: null, anthropicAt: '/v1' },

@@ -26,11 +26,11 @@ export const fireworks = {
     isReliable: false,
     source: 'https://docs.fireworks.ai/serverless/rate-limits',
     date: '2026-11-20',
-    note: 'Its limits follow the load, and calls near them are served.',
+    note: 'The limits change with the load, and calls near them succeed.',
   },
   refusals: [
     {
-      // With 412. As users of gateways reported it, 2026-07.
+      // With 412. As reported by users of gateways, 2026-07.
       kind: 'quota',
       scope: 'upstream',
       message: isSentence(

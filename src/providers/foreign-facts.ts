@@ -1,9 +1,9 @@
 /**
- * Facts about providers as other systems configure them. Sources: `hermes_cli/auth.py` of Hermes Agent, and `api.ts` of each
- * folder of `src/providers` of Portkey's gateway, read on 2026-11-27.
+ * Facts about providers as other systems configure them. Sources: `hermes_cli/auth.py` of Hermes Agent, and `api.ts` of
+ * each folder of `src/providers` of Portkey's gateway, read on 2026-11-27.
  */
 
-/** Providers that Hermes signs in to by itself, with tokens that it renews. */
+/** Providers that Hermes signs in to automatically, with tokens that it renews. */
 export const SIGNED_IN_BY_HERMES: ReadonlySet<string> = new Set(
   (
     'nous nous-portal openai-codex codex copilot github-copilot copilot-acp qwen-oauth xai-oauth grok-oauth ' +
@@ -11,19 +11,19 @@ export const SIGNED_IN_BY_HERMES: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Beginning of tokens that expire, which Hermes keeps beside keys, whatever it says of their kind. */
+/** Prefix of tokens that expire, which Hermes stores together with keys, whatever type it records for them. */
 export const SIGN_IN_TOKEN_OF_HERMES = 'sk-ant-oat';
 
-/** A field of a target of Portkey's that makes an address. */
+/** A field of a Portkey target that forms an address. */
 interface AddressField {
-  /** Id of the provider that has it. */
+  /** Id of the provider that uses it. */
   readonly provider: string;
   readonly field: string;
-  /** Address with `*` for the value. Null: the value is the address. */
+  /** Address with `*` for the value. null if the value is the address. */
   readonly address: string | null;
 }
 
-/** Fields that make addresses at Portkey, in the order in which they count. */
+/** Fields that form addresses at Portkey, in order of precedence. */
 export const PORTKEY_ADDRESSES: readonly AddressField[] = [
   { provider: 'azure', field: 'azure_foundry_url', address: null },
   { provider: 'azure', field: 'azure_resource_name', address: 'https://*.openai.azure.com' },
@@ -37,30 +37,31 @@ export const PORTKEY_ADDRESSES: readonly AddressField[] = [
   { provider: 'huggingface', field: 'huggingface_base_url', address: null },
 ];
 
-/** A way to sign in that does not last, as a target of Portkey's may have it. */
+/** A temporary way to sign in that a Portkey target may use. */
 interface SignIn {
   readonly provider: string;
-  /** Fields that mean it. Empty: the provider has no other way. */
+  /** Fields that indicate it. Empty if the provider has no other way to sign in. */
   readonly fields: readonly string[];
   readonly message: string;
 }
 
-/** Ways to sign in at Portkey that no secret can stand for. */
+/** Ways to sign in at Portkey that no secret can replace. */
 export const PORTKEY_SIGN_INS: readonly SignIn[] = [
   {
     provider: 'vertex',
     fields: [],
     message:
-      'Vertex AI takes tokens that expire after an hour, and a secret does not change. Callers can call it with their own tokens',
+      'Vertex AI accepts only tokens that expire after an hour, so a stored secret does not work. Let callers send their own tokens',
   },
   {
     provider: 'azure',
     fields: ['azure_auth_mode', 'azure_ad_token', 'azure_entra_client_id'],
-    message: 'signs in with Entra ID, and members have keys. Set api_key to a key of the resource',
+    message:
+      'signs in with Entra ID, but members need keys. Set `api_key` to a key of the resource',
   },
 ];
 
-/** Fields of clouds that say how a target signs in, or where it is. */
+/** Fields of cloud providers for signing in and for the location of a target. */
 export const PORTKEY_CLOUD_FIELDS: readonly string[] = [
   ...PORTKEY_ADDRESSES.map(({ field }) => field),
   ...PORTKEY_SIGN_INS.flatMap(({ fields }) => fields),

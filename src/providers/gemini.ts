@@ -17,7 +17,7 @@ export const gemini = {
   },
   refusals: [
     {
-      // The plan does not have the model at all. As seen 2026-01-16.
+      // The plan does not include the model. As seen 2026-01-16.
       kind: 'quota',
       scope: 'model',
       stage: 'plan',
@@ -36,7 +36,7 @@ export const gemini = {
       counts: { reserveOutput: 'none' },
       source: 'https://ai.google.dev/gemini-api/docs/rate-limits',
       date: '2026-11-20',
-      note: 'Its limit of tokens per minute is one of input.',
+      note: 'Its limit of tokens per minute counts only input.',
     },
   ],
   prices: VENDOR_PRICES.gemini,

@@ -40,7 +40,7 @@ export const groq = {
   limitHeaders: {
     refill: 'continuous',
     probes: [REQUESTS_PROBE, TOKENS_PROBE],
-    // Its requests are those of a day.
+    // Its `requests` headers count a day.
     limits: [xRateLimit('requests', 'requests', DAY_MS), xRateLimit('tokens', 'tokens', MINUTE_MS)],
     isReliable: true,
     source: 'https://console.groq.com/docs/rate-limits.md',

@@ -1,9 +1,10 @@
 import type { NamedServer } from './local-servers.ts';
 
 /**
- * Hosts that other systems know by name and that are not built in here. An import makes upstreams of them. The addresses
- * are those that the systems themselves call: `provider_metadata.go` of PicoClaw, `hermes_cli/auth.py` of Hermes and the
- * folders of `src/providers` of Portkey's gateway, all read on 2026-11-27. All of them speak OpenAI's dialect.
+ * Hosts that other systems know by name and that are not built in here. An import creates upstreams for them. The
+ * addresses are those that the systems themselves use, from `provider_metadata.go` of PicoClaw, `hermes_cli/auth.py` of
+ * Hermes and the folders of `src/providers` of Portkey's gateway, all read on 2026-11-27. All of them use OpenAI's
+ * dialect.
  */
 export const HOSTED_SERVERS: readonly NamedServer[] = [
   ['arcee', 'https://api.arcee.ai/api/v1', { hermes: ['arcee', 'arcee-ai', 'arceeai'] }],

@@ -1,7 +1,7 @@
 import * as all from './all.ts';
 import type { Provider } from './provider.ts';
 
-/** Every provider, in the order of their ids. */
+/** Every provider, ordered by id. */
 export const PROVIDERS: readonly Provider[] = Object.values<Provider>(all).toSorted((a, b) =>
   a.id < b.id ? -1 : 1,
 );
@@ -19,12 +19,11 @@ for (const provider of PROVIDERS) {
   BY_HOST.set(host, [...(BY_HOST.get(host) ?? []), provider]);
 }
 
-/** Finds a provider by its id. */
 export function providerNamed(id: string): Provider | null {
   return BY_ID.get(id) ?? null;
 }
 
-/** Finds the provider that is known to answer at a host. */
+/** Finds the provider of a host. */
 export function providerAt(host: string): Provider | null {
   const name = host.toLowerCase();
   return (
@@ -32,7 +31,7 @@ export function providerAt(host: string): Provider | null {
   );
 }
 
-/** Finds the provider among several at a host: by the path of the base URL, or else by the upstream's id. */
+/** Finds the provider among several at a host, by the path of the base URL, or otherwise by the upstream's id. */
 function endpointAt(host: string, path: string, id: string): Provider | null {
   const there = BY_HOST.get(host.toLowerCase()) ?? [];
   if (there.length < 2) return null;
@@ -44,13 +43,13 @@ function endpointAt(host: string, path: string, id: string): Provider | null {
   return byPath ?? there.find((provider) => provider.id === id) ?? null;
 }
 
-/** Upstreams never change, so each one's provider is looked up once. */
+/** Upstream objects are never modified, so the provider of each is looked up once. */
 const known = new WeakMap<object, Provider | null>();
 
 /**
- * Finds the provider whose limits, refusals and headers an upstream has. A known host decides, whatever an
- * operator called the upstream; behind an unknown one, a gateway or a test server, the upstream's own id is
- * the best guess. Null: nothing is known of it.
+ * Finds the provider whose limits, refusals and headers apply to an upstream. A known host decides, whatever the
+ * upstream's id. For an unknown host, such as a gateway or a test server, the upstream's own id is the best guess.
+ * Returns null if the provider is unknown.
  */
 export function providerOf(upstream: {
   readonly id: string;

@@ -14,12 +14,12 @@ export const kimiCode = {
       maxConcurrency: 1,
       source: LIMITS_PAGE,
       date: '2026-11-20',
-      note: 'Assumed to keep the lowest tier of its maker. Clients that know caps keep to 1.',
+      note: 'Assumed to have the lowest tier of its vendor. Clients with built-in limits use 1.',
     },
   ],
   refusals: [
     {
-      // With 403. As clients reported it, 2026-11.
+      // With 403. As reported by clients, 2026-11.
       kind: 'long_window',
       scope: 'upstream',
       message: isSentence(

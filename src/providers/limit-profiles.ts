@@ -2,18 +2,17 @@ import type { Dialect } from '../contract/dialect.ts';
 import { providerOf, PROVIDERS } from './index.ts';
 import type { CountingRow, LimitProfile } from './provider.ts';
 
-/** The tokens of a call, as the upstream told them. */
+/** The tokens of a call, as reported by the upstream. */
 interface ProfileUsage {
-  /** All of the input, what was read from a cache included. */
+  /** All of the input, including tokens that were read from a cache. */
   readonly inputTokens: number;
   readonly cacheReadTokens: number;
   readonly outputTokens: number;
 }
 
 /**
- * The profile assumed of a provider of which nothing is known: wherever it may count or not, it counts, since
- * that costs a wait where the contrary costs a refusal. Output is the exception: with `max_tokens` set
- * aside most of a limit would stay unused.
+ * The profile of an unknown provider. Everything that may count does count, because that costs a wait, while the
+ * opposite costs a refusal. Output is the exception: reserving `max_tokens` would leave most of a limit unused.
  */
 export const DEFAULT_PROFILE: LimitProfile = {
   reserveOutput: 'mean',
@@ -26,15 +25,15 @@ export const DEFAULT_PROFILE: LimitProfile = {
 const COUNTING = PROVIDERS.filter(({ counts }) => counts !== undefined);
 
 /**
- * Tells how the provider of an upstream counts calls of a model: by the provider's rows, and those of a
- * provider that is known by its dialect.
+ * Returns how the provider of an upstream counts calls of a model, from the provider's rows and those of a provider
+ * that is known by its dialect.
  */
 export function limitProfileFor(
   upstream: { readonly id: string; readonly baseUrl: string; readonly dialect: Dialect },
   model: string | null,
 ): LimitProfile {
   const provider = providerOf(upstream);
-  // As in `models/…`, `vendor/…` and Bedrock's `eu.anthropic.…`, of which the end is the name.
+  // The name is the end of `models/…`, `vendor/…` and Bedrock's `eu.anthropic.…`.
   const path = `.${(model ?? '').toLowerCase().replaceAll('/', '.')}`;
   const isFor = ({ models }: CountingRow) =>
     models === undefined || models.some((prefix) => path.includes(`.${prefix}`));
@@ -49,7 +48,7 @@ export function limitProfileFor(
   return profile;
 }
 
-/** Counts a call that ended as its provider does, in tokens of the provider's limits. */
+/** Counts a finished call as its provider does, in tokens of the provider's limits. */
 export function countedTokens(
   profile: LimitProfile,
   usage: ProfileUsage,

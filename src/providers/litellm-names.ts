@@ -1,20 +1,23 @@
-/** A provider as LiteLLM knows it by the name in front of a model. */
+/** A provider as LiteLLM names it in the prefix of a model. */
 export interface LitellmProvider {
-  /** Id of the provider here. Absent: none that is known here. */
+  /** Id of the provider here. Absent if it is unknown here. */
   readonly id?: string;
-  /** Where it calls a provider that is not built in here, in OpenAI's dialect. Absent: `api_base` must say it. */
+  /**
+   * Base URL that LiteLLM uses for a provider that is not built in here, with OpenAI's dialect. Absent if `api_base` is
+   * required.
+   */
   readonly baseUrl?: string;
-  /** Environment variable that it takes the key from. Absent: the name in upper case and `_API_KEY`. */
+  /** Environment variable that LiteLLM reads the key from. Absent for the name in upper case followed by `_API_KEY`. */
   readonly keyVariable?: string;
-  /** False: calls there are in a dialect of its own, which nothing here passes on. */
+  /** false if the provider has a dialect of its own that Headgate does not support. */
   readonly isReachable?: false;
-  /** Where each region has its own address, `*` standing for its name. */
+  /** Address of a region, with `*` for its name. */
   readonly regionalUrl?: string;
-  /** Why a deployment without `api_base` cannot be called from here. Absent: it can be. */
+  /** Why a deployment without `api_base` cannot be called from here. Absent if it can. */
   readonly wantsBase?: string;
-  /** The part of a model's name that says how LiteLLM calls it, and that is removed. */
+  /** The part of a model name that controls how LiteLLM calls it. It is removed. */
   readonly modelPrefix?: RegExp;
-  /** Id of the provider at addresses that are not its own. Absent: the same. */
+  /** Id of the provider at addresses other than its own. Absent if it is the same. */
   readonly elsewhere?: string;
 }
 
@@ -23,7 +26,7 @@ const OTHER_DIALECT: LitellmProvider = { isReachable: false };
 const VERTEX: LitellmProvider = {
   id: 'vertex',
   wantsBase:
-    'is a model of Vertex AI, which takes short-lived tokens of Google Cloud, and Headgate makes none. Write gemini/ in front for the Gemini API, or let callers send their tokens to /vertex',
+    'is a Vertex AI model, which requires short-lived Google Cloud tokens that Headgate cannot create. Use the prefix `gemini/` for the Gemini API, or let callers send their tokens to `/vertex`',
 };
 
 const BEDROCK: LitellmProvider = {
@@ -31,15 +34,16 @@ const BEDROCK: LitellmProvider = {
   keyVariable: 'AWS_BEARER_TOKEN_BEDROCK',
   regionalUrl: 'https://bedrock-runtime.*.amazonaws.com',
   wantsBase:
-    'is a model of Amazon Bedrock without a region; add aws_region_name, and a Bedrock API key as api_key, because Headgate does not sign calls',
+    'is an Amazon Bedrock model without a region. Add `aws_region_name`, and a Bedrock API key as `api_key`, because Headgate does not sign calls',
   modelPrefix: /^(?:converse|converse_like|invoke)\//,
 };
 
 /**
- * Names of providers in LiteLLM that are not the id of one here. Names that are neither here nor an id are a part of the
- * model's name.
+ * Names of providers in LiteLLM that differ from the ids here. Names that are neither here nor an id are a part of the
+ * model name.
  *
- * Source: `litellm/litellm_core_utils/get_llm_provider_logic.py` and `litellm/types/utils.py` of BerriAI/litellm, 2026-11-27.
+ * Source: `litellm/litellm_core_utils/get_llm_provider_logic.py` and `litellm/types/utils.py` of BerriAI/litellm,
+ * 2026-11-27.
  */
 const NAMES: Readonly<Record<string, LitellmProvider>> = {
   openai: { id: 'openai', modelPrefix: /^responses\// },
@@ -47,7 +51,7 @@ const NAMES: Readonly<Record<string, LitellmProvider>> = {
   'text-completion-openai': { id: 'openai', keyVariable: 'OPENAI_API_KEY' },
   aiohttp_openai: { id: 'openai', keyVariable: 'OPENAI_API_KEY' },
   azure_text: { id: 'azure', keyVariable: 'AZURE_API_KEY' },
-  // Models of Azure's catalogue are at hosts of Azure OpenAI, or speak OpenAI's dialect at their own.
+  // Models of Azure's catalog are at Azure OpenAI hosts, or use OpenAI's dialect at their own.
   azure_ai: { id: 'azure', elsewhere: 'openai' },
   anthropic_text: { id: 'anthropic', keyVariable: 'ANTHROPIC_API_KEY' },
   vertex_ai: VERTEX,
@@ -114,12 +118,14 @@ const NAMES: Readonly<Record<string, LitellmProvider>> = {
   ),
 };
 
-/** Finds what LiteLLM means by a provider's name, in lower case. Null: it is none that differs from ours. */
+/**
+ * Finds the provider that LiteLLM means by a name in lower case. Returns null if it does not differ from the ids here.
+ */
 export function litellmProvider(name: string): LitellmProvider | null {
   return Object.hasOwn(NAMES, name) ? (NAMES[name] ?? null) : null;
 }
 
-/** A vendor that LiteLLM takes the bare name of a model for, where the vendors' own patterns here say another. */
+/** A vendor that LiteLLM assigns to a model name without prefix, if the vendors' own patterns here differ. */
 interface BareName {
   /** In lower case. */
   readonly name: RegExp;
@@ -127,7 +133,8 @@ interface BareName {
 }
 
 /**
- * Bare names that LiteLLM does not call at the maker of the model. Its list of Gemini models is Vertex AI's.
+ * Model names without prefix that LiteLLM does not call at the vendor of the model. Its list of Gemini models is that
+ * of Vertex AI.
  *
  * Source: as above.
  */
@@ -144,10 +151,10 @@ export const LITELLM_BARE_NAMES: readonly BareName[] = [
   },
 ];
 
-/** Parts of a document that are about one provider, and whose calls bypass the list of deployments. */
+/** Parts of a configuration that concern one provider, and whose calls bypass the list of deployments. */
 export const LITELLM_PARTS_OF_PROVIDERS: readonly string[] = ['default_vertex_config'];
 
-/** Keys that mean none: servers that people run themselves are given one of these. */
+/** Keys that mean that there is none. Self-hosted servers are configured with one of these. */
 export const PLACEHOLDER_KEYS: ReadonlySet<string> = new Set(
   [
     '',

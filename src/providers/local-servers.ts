@@ -1,16 +1,16 @@
 import type { Dialect } from '../contract/dialect.ts';
 import type { NamesBySystem } from './provider.ts';
 
-/** A server that other systems know by name. It is no upstream until a configuration says so. */
+/** A server that other systems know by name. It only becomes an upstream through configuration. */
 export interface NamedServer {
-  /** Id of the upstream that an import makes of it. */
+  /** Id of the upstream that an import creates for it. */
   readonly id: string;
   readonly namedBy: NamesBySystem;
   readonly baseUrl: string;
   readonly dialect: Dialect;
 }
 
-/** Servers for models that people run themselves, at the port where they listen unless told otherwise. */
+/** Self-hosted model servers, at their default ports. */
 export const LOCAL_SERVERS: readonly NamedServer[] = [
   {
     id: 'ollama-local',

@@ -20,11 +20,11 @@ export const minimax = {
     { kind: 'ramp', scope: 'model', codes: ['2045'] },
     { kind: 'tokens', scope: 'model', codes: ['1039'] },
     { kind: 'requests', scope: 'model', codes: ['1002'] },
-    // Unknown, timeout, internal, system: told inside a 200.
+    // Unknown, timeout, internal, system. Reported inside a 200.
     { kind: 'error', scope: 'model', codes: ['1000', '1001', '1024', '1033'] },
   ],
   quirks: {
-    codesFromMessage: /\((\d{4})\)$/m, // On its OpenAI- and Anthropic-shaped routes it stands at the end.
+    codesFromMessage: /\((\d{4})\)$/m, // At the end of the message on OpenAI- and Anthropic-shaped routes.
   },
   prices: VENDOR_PRICES.minimax,
 } satisfies Provider;

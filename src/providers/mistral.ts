@@ -45,7 +45,7 @@ export const mistral = {
   },
   refusals: [
     {
-      // The plan does not have the model at all. As seen 2026-11-20.
+      // The plan does not include the model. As seen 2026-11-20.
       kind: 'quota',
       scope: 'model',
       stage: 'plan',

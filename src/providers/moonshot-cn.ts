@@ -17,7 +17,7 @@ export const moonshotCn = {
       maxConcurrency: 1,
       source: LIMITS_PAGE,
       date: '2026-09-01',
-      note: 'Assumed to keep the tiers of the international host.',
+      note: 'Assumed to have the same tiers as the international host.',
     },
   ],
   quirks: moonshot.quirks,

@@ -16,7 +16,7 @@ export const moonshot = {
       maxConcurrency: 1,
       source: LIMITS_PAGE,
       date: '2026-09-01',
-      note: 'Tier 0. Tiers 1 to 5: 50, 100, 200, 400, 1000, for the organization.',
+      note: 'Tier 0. Tiers 1 to 5 allow 50, 100, 200, 400 and 1000 per organization.',
     },
   ],
   plans: [
@@ -57,7 +57,7 @@ export const moonshot = {
       date: '2026-02-01',
     },
   ],
-  // By organization: platform.moonshot.ai/docs/pricing/limits, as of 2026-11-20.
+  // Counted by organization: platform.moonshot.ai/docs/pricing/limits, as of 2026-11-20.
   quirks: { countsByAccount: true },
   prices: VENDOR_PRICES.moonshot,
 } satisfies Provider;

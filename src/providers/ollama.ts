@@ -12,8 +12,8 @@ export const ollama = {
       maxConcurrency: 1,
       source: 'https://github.com/RedBeret/awesome-ollama-models',
       date: '2026-07-12',
-      note: 'Free plan. Pro 3, Max 10. A list that the community keeps.',
+      note: 'Free plan. Pro allows 3, Max 10. From a community-maintained list.',
     },
   ],
-  quirks: { countsByAccount: true }, // Its cloud: by plan, as of 2026-11-20.
+  quirks: { countsByAccount: true }, // The cloud limits by plan, as of 2026-11-20.
 } satisfies Provider;

@@ -27,7 +27,7 @@ export const openai = {
     'dall-e-*',
     'sora-*',
     'tts-1*',
-    'whisper-1', // The other Whispers are open weights that resellers serve.
+    'whisper-1', // The other Whisper models are open weights that resellers serve.
   ],
   // https://developers.openai.com/api/docs/guides/websocket-mode
   speaksTurns: true,
@@ -44,7 +44,7 @@ export const openai = {
       limits: { rpm: 1_000, tpm: 500_000 },
       source: 'https://llmcapplanner.vercel.app/v1/rate-limits.json',
       date: '2026-05-15',
-      note: 'Copied that day from platform.openai.com, which has them model by model. They hold for the organization.',
+      note: 'Copied from platform.openai.com on that date, which lists them by model. The limits apply to the whole organization.',
     },
   ],
   limitHeaders: {
@@ -58,7 +58,7 @@ export const openai = {
       counts: { reserveOutput: 'max_tokens', failedCount: true, refundsUnused: false },
       source: 'https://platform.openai.com/docs/guides/rate-limits',
       date: '2026-10-04',
-      note: 'Its cookbook says that refused requests count. Of a refund nothing is documented.',
+      note: 'According to its cookbook, refused requests count. Refunds are not documented.',
     },
   ],
   prices: VENDOR_PRICES.openai,

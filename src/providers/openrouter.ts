@@ -29,7 +29,7 @@ export const openrouter = {
     limits: [
       {
         dimension: 'requests',
-        windowMs: null, // A minute or a day; it does not say.
+        windowMs: null, // A minute or a day. The headers do not name it.
         limit: 'x-ratelimit-limit',
         remaining: 'x-ratelimit-remaining',
         reset: 'x-ratelimit-reset',
@@ -38,7 +38,7 @@ export const openrouter = {
     isReliable: true,
     source: 'https://openrouter.ai/docs/api_reference/limits',
     date: '2026-11-20',
-    note: 'On refusals only.',
+    note: 'Sent only with refusals.',
   },
   refusals: [
     {
@@ -50,7 +50,7 @@ export const openrouter = {
       onClientError: true,
     },
     {
-      // It holds back the price of `max_tokens`; a shorter call may still go through. Seen 2026-08-24.
+      // The price of `max_tokens` is reserved, so a shorter call may still succeed. Seen 2026-08-24.
       kind: 'never_fits',
       scope: 'call',
       stage: 'price',

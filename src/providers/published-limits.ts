@@ -1,12 +1,12 @@
 import type { PublishedLimit, Provider } from './provider.ts';
 
-/** The limit assumed where nothing is known. */
+/** The limit of unknown providers. */
 export const UNKNOWN_LIMIT = 64;
 
 /**
- * Finds the limit that holds for a call at a provider, or null. The longest prefix wins. A model is compared
- * in lower case and without any path before it (`models/…`, `vendor/…`); a null model meets only limits of the
- * whole upstream.
+ * Finds the limit that applies to a call at a provider, or null. The longest prefix wins. A model is compared in lower
+ * case and without a path before it (`models/…`, `vendor/…`). If the model is null, only limits of the whole upstream
+ * apply.
  */
 export function knownLimitFor(
   provider: Provider | null,
@@ -25,7 +25,7 @@ export function knownLimitFor(
   return best;
 }
 
-/** Lists the limits of a provider that are of some models. Where there are any, a call's model must be known. */
+/** Lists the limits of a provider that apply to certain models. If there are any, a call's model must be known. */
 export function limitsOfModels(provider: Provider | null): readonly PublishedLimit[] {
   return provider?.limits?.filter(({ modelPrefix }) => modelPrefix !== '') ?? [];
 }

@@ -19,6 +19,6 @@ export const sambanova = {
     isReliable: false,
     source: 'Public clients that read them',
     date: '2026-11-20',
-    note: 'Sources disagree about the form of the reset.',
+    note: 'Sources disagree about the format of the reset.',
   },
 } satisfies Provider;

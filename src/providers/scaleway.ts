@@ -9,7 +9,7 @@ export const scaleway = {
       maxConcurrency: 25,
       source: 'https://github.com/scaleway/docs-content/pull/4789',
       date: '2025-01-01',
-      note: 'Sessions over all models of the organization; published in 2025.',
+      note: 'Sessions over all models of the organization. Published in 2025.',
     },
   ],
 } satisfies Provider;

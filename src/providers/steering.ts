@@ -30,7 +30,7 @@ export const GATEWAYS: readonly Steering[] = [
     source: 'https://aigateway.envoyproxy.io/docs/',
     date: '2026-11-20',
   },
-  // Endpoint and model at Kubernetes gateways for inference, and at AWS SageMaker behind a proxy that signs.
+  // Endpoint and model at Kubernetes inference gateways, and at AWS SageMaker behind a signing proxy.
   {
     starts: ['gateway-'],
     source: 'https://gateway-api-inference-extension.sigs.k8s.io/',

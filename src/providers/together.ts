@@ -28,7 +28,7 @@ export const together = {
     isReliable: false,
     source: 'https://docs.together.ai/docs/rate-limits',
     date: '2026-11-20',
-    note: 'Per second, and its limits follow the use.',
+    note: 'Per second. The limits change with the usage.',
   },
   prices: HOST_PRICES.together,
 } satisfies Provider;

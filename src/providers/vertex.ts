@@ -9,7 +9,7 @@ export const vertex = {
   baseUrl: 'https://aiplatform.googleapis.com',
   hosts: /(?:^|[.-])aiplatform\.(?:[a-z0-9-]+\.rep\.)?googleapis\.com$/,
   dialect: 'gemini',
-  openaiAt: null, // Project and location stand in the path.
+  openaiAt: null, // The path contains project and location.
   keyNamesAccount: false,
   accountSelectors: gemini.accountSelectors,
   refusals: gemini.refusals,

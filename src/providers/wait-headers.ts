@@ -1,6 +1,6 @@
 import type { WaitHeader } from '../upstream/refusal/refusal-delay.ts';
 
-/** A used-up window of an Anthropic subscription. */
+/** An exhausted window of an Anthropic subscription. */
 function unified(window: string, scope: 'credential' | 'model'): WaitHeader {
   const prefix = `anthropic-ratelimit-unified-${window}`;
   return {
@@ -10,7 +10,7 @@ function unified(window: string, scope: 'credential' | 'model'): WaitHeader {
   };
 }
 
-/** A window of a ChatGPT plan of which 100 % or more is used. */
+/** A window of a ChatGPT plan that is used by 100 % or more. */
 function codex(window: 'primary' | 'secondary', reset: string): WaitHeader {
   const prefix = `x-codex-${window}`;
   return {
@@ -29,9 +29,9 @@ function counter(remaining: string, ...resets: readonly string[]): readonly Wait
 const DIMENSIONS = ['requests', 'tokens', 'input-tokens', 'output-tokens'] as const;
 
 /**
- * Headers of a refusal with the end of a used-up window. They are read from every upstream, because gateways pass
- * them on. Those of plans were seen in answers to subscribers, undocumented, 2026-11-20. The last window of Anthropic's
- * sums up the others.
+ * Headers of a refusal with the end of an exhausted window. They are read from every upstream, because gateways pass
+ * them on. The headers of plans are undocumented, and were seen in responses to subscribers, 2026-11-20. Anthropic's
+ * last window summarizes the others.
  */
 export const WAIT_HEADERS: readonly WaitHeader[] = [
   unified('5h-', 'credential'),
@@ -56,7 +56,8 @@ export const WAIT_HEADERS: readonly WaitHeader[] = [
     onlyIf: { name: 'x-ratelimit-timeremaining', is: /^\s*[1-9]/ },
   },
   {
-    // The IETF's draft, as Hugging Face sends it: `"api";r=0;t=55`, and in its older form: `limit=60, remaining=0, reset=55`.
+    // The IETF draft, as Hugging Face sends it: `"api";r=0;t=55`, and in its older form: `limit=60, remaining=0,
+    // reset=55`.
     name: 'ratelimit',
     onlyIf: { name: 'ratelimit', is: /(?:;\s*r|(?:^|,)\s*remaining)=0(?!\d)/ },
     time: /(?:;\s*t|(?:^|,)\s*reset)=(\d{1,9})(?!\d)/,

@@ -4,14 +4,14 @@ import type { Provider } from './provider.ts';
 export const workersAi = {
   id: 'workers-ai',
   baseUrl: 'https://api.cloudflare.com',
-  openaiAt: null, // The account stands in the path.
+  openaiAt: null, // The path contains the account.
   plans: [
     {
       plan: 'Workers AI',
       limits: { rpm: 300 },
       source: 'https://developers.cloudflare.com/workers-ai/platform/limits/',
       date: '2026-09-17',
-      note: 'Of text generation; some models have other figures.',
+      note: 'For text generation. Some models have other limits.',
     },
   ],
   refusals: [

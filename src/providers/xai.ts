@@ -16,7 +16,7 @@ export const xai = {
       limits: { starts_per_s: 150, tpm: 50_000_000 },
       source: 'https://www.developersdigest.tech/rate-limits/xai',
       date: '2026-10-17',
-      note: 'Copied that day from docs.x.ai. They hold for the team.',
+      note: 'Copied from docs.x.ai on that date. The limits apply to the whole team.',
     },
     {
       plan: 'Tier 4',
@@ -24,7 +24,7 @@ export const xai = {
       limits: { starts_per_s: 500, tpm: 100_000_000 },
       source: 'https://www.developersdigest.tech/rate-limits/xai',
       date: '2026-10-17',
-      note: 'Copied that day from docs.x.ai. They hold for the team.',
+      note: 'Copied from docs.x.ai on that date. The limits apply to the whole team.',
     },
   ],
   refusals: [

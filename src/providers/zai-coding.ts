@@ -6,7 +6,7 @@ const MEASURED_MAX = 3;
 
 export const zaiCoding = {
   id: 'zai-coding',
-  // models.dev, and the agents that read it.
+  // From models.dev, and the agents that use it.
   aliases: ['zai-coding-plan', 'z.ai-coding-plan'],
   namedBy: { picoclaw: ['zai', 'z-ai', 'z.ai'] },
   baseUrl: 'https://api.z.ai',
@@ -18,7 +18,7 @@ export const zaiCoding = {
     maxConcurrency: Math.min(limit.maxConcurrency, MEASURED_MAX),
     source: 'https://docs.z.ai/devpack/usage-policy',
     date: '2026-11-20',
-    note: 'The plan names no figures. Users measured 1 to 3 calls at once.',
+    note: 'The plan publishes no number. Users measured 1 to 3 concurrent calls.',
   })),
   refusals: zai.refusals,
   quirks: zai.quirks,

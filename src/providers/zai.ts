@@ -2,7 +2,7 @@ import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
 const LIMITS_TABLE = 'https://github.com/NousResearch/hermes-agent/pull/7479';
-const REPORTED = 'As users reported it; the provider shows its figures to the account alone.';
+const REPORTED = 'As reported by users. The provider shows its limits only to the account.';
 
 export const zai = {
   id: 'zai',
@@ -16,7 +16,7 @@ export const zai = {
     claims: [['api_key']],
     source: 'https://github.com/zeroclaw-labs/zeroclaw/pull/4911',
     date: '2026-03-28',
-    note: 'Clients sign a token with their key every few minutes. It names the first half of the key.',
+    note: 'Clients sign a new token with their key every few minutes. The token contains the first half of the key.',
   },
   // By model, for one account.
   limits: [
@@ -46,15 +46,15 @@ export const zai = {
       maxConcurrency: 10,
       source: 'https://github.com/zai-org/GLM-5/issues/83',
       date: '2026-06-23',
-      note: 'As one account saw it on its dashboard.',
+      note: 'As shown on the dashboard of one account.',
     },
   ],
   refusals: [
-    // In arrears; account locked; plan at its end.
+    // In arrears, account locked, plan expired.
     { kind: 'quota', scope: 'upstream', codes: ['1113', '1112', '1121', '1309'] },
     { kind: 'quota', scope: 'model', codes: ['1311'] }, // Not in the plan.
     {
-      // Windows of hours, weeks and months of a plan; 1313 lasts until somebody applies for its end.
+      // Windows of hours, weeks and months of a plan. 1313 lasts until the user applies for its removal.
       kind: 'long_window',
       scope: 'upstream',
       codes: ['1308', '1310', '1313', '1316', '1317', '1318', '1319', '1320', '1321'],

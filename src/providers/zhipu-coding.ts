@@ -10,7 +10,7 @@ export const zhipuCoding = {
   account: zaiCoding.account,
   limits: zaiCoding.limits.map((limit) => ({
     ...limit,
-    note: 'Assumed to keep the limits of the international host.',
+    note: 'Assumed to have the same limits as the international host.',
   })),
   refusals: zaiCoding.refusals,
   quirks: zaiCoding.quirks,

@@ -12,7 +12,7 @@ export const zhipu = {
   account: zai.account,
   limits: zai.limits.map((limit) => ({
     ...limit,
-    note: 'Assumed to keep the limits of the international host.',
+    note: 'Assumed to have the same limits as the international host.',
   })),
   refusals: zai.refusals,
   quirks: zai.quirks,

@@ -1,15 +1,14 @@
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 
-/** A date or a number behind a model's name, and a version behind that. */
+/** A date or a number at the end of a model name, and a version after it. */
 const SNAPSHOT = /[-@](?:latest|default|\d{8}|\d{4}-\d{2}-\d{2}|00\d)$/;
 const VERSION = /(?:-v1|-v\d+:\d+)$/;
 
 /**
- * Lists the names under which a model's price may stand, the most telling first: whole, then with one
- * part of its path (`vendor/model`), then with none, since `models/` or `publishers/google/models/` may
- * stand before it. Each time also without what only names a snapshot: `-2024-08-06`, `@20250929`,
- * `-20250929-v1:0`, `-latest`, `-001`. Anything else behind a listed name makes another model of it:
- * `gpt-4-32k` and `gpt-4.5` do not cost what `gpt-4` does.
+ * Lists the names under which a model's price may be listed, the most specific first: the whole name, then with one
+ * part of its path (`vendor/model`), then with none, because `models/` or `publishers/google/models/` may precede it.
+ * Each is also listed without a snapshot suffix: `-2024-08-06`, `@20250929`, `-20250929-v1:0`, `-latest`, `-001`. Any
+ * other suffix makes it another model: `gpt-4-32k` and `gpt-4.5` do not cost what `gpt-4` does.
  */
 export function listedNames(model: string): readonly string[] {
   let names = known.get(model);
@@ -20,7 +19,7 @@ export function listedNames(model: string): readonly string[] {
   return names;
 }
 
-/** Maximum models whose names are remembered: each call looks them up several times. */
+/** Maximum number of models whose names are cached. Each call looks them up several times. */
 const KNOWN_MAX = 256;
 
 const known = new BoundedMap<string, readonly string[]>(KNOWN_MAX);
@@ -28,7 +27,7 @@ const known = new BoundedMap<string, readonly string[]>(KNOWN_MAX);
 function namesOf(model: string): readonly string[] {
   const whole = model.toLowerCase();
   const segments = whole.split('/');
-  // Not every part of the path: a caller chooses how many there are.
+  // Only parts of the path, because a caller controls their number.
   const paths = [whole, segments.slice(-2).join('/'), segments.slice(-1).join('/')];
   return [...new Set(paths.flatMap(withoutSnapshot))];
 }

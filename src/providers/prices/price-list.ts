@@ -1,6 +1,6 @@
 /**
- * USD per million tokens: input, cached input, cache write, output. Null: the list has no price of its
- * own for it, so it is paid as input.
+ * USD per million tokens: input, cached input, cache write, output. null if the list has no separate price, so that the
+ * price of input applies.
  */
 export type RateRow = readonly [
   input: number,
@@ -10,10 +10,9 @@ export type RateRow = readonly [
 ];
 
 /**
- * The prices of some models of one upstream, whose names stand in one text with spaces between them: in
- * lower case and without `models/` or a vendor before them, unless two vendors' prices differ.
- * Behind the rates, for models that cost more with a long prompt: from how many input tokens on, and
- * the rates of the whole call then.
+ * The prices of some models of one upstream. The names are separated by spaces, in lower case, and without `models/` or
+ * a vendor before them, unless the prices of two vendors differ. For models that cost more with a long prompt, the
+ * rates are followed by the number of input tokens from which on the whole call has other rates, and by these rates.
  */
 type PriceRow = readonly [
   models: string,
@@ -21,11 +20,11 @@ type PriceRow = readonly [
   above?: readonly [inputTokens: number, ...rates: RateRow],
 ];
 
-/** Prices of one upstream, as some public list had them. */
+/** Prices of one upstream, from a public list. */
 export interface PriceList {
-  /** Where the figures were published. */
+  /** Where the numbers were published. */
   readonly source: string;
-  /** When they were last known to hold, as `YYYY-MM-DD`. */
+  /** When they were last verified, as `YYYY-MM-DD`. */
   readonly date: string;
   readonly rows: readonly PriceRow[];
 }

@@ -6,44 +6,43 @@ import type { TierList } from './lists/tiers.ts';
 
 /** Prices of tokens, in USD per million. */
 export interface PriceRates {
-  /** Input that is neither read from a cache nor written to one. */
+  /** Input that was neither read from a cache nor written to one. */
   readonly inputUsd: number;
   readonly cacheReadUsd: number;
   readonly cacheWriteUsd: number;
   readonly outputUsd: number;
 }
 
-/** The price of calls of a model. */
 export interface Price extends PriceRates {
-  /** The rates of a whole call that has more input tokens than this; null: they are always the same. */
+  /** The rates of a whole call with more input tokens than this. null if the rates are always the same. */
   readonly above: { readonly inputTokens: number; readonly rates: PriceRates } | null;
-  /** Where the figures were published, or `configured`. */
+  /** Where the numbers were published, or `configured`. */
   readonly source: string;
-  /** When they were last known to hold, as `YYYY-MM-DD`; null for configured ones. */
+  /** When they were last verified, as `YYYY-MM-DD`. null for configured ones. */
   readonly date: string | null;
-  /** Configured multiples of the price by tier. Absent: none. */
+  /** Configured multiples of the price by tier. Absent if there are none. */
   readonly tiers?: Readonly<Record<string, number>>;
 }
 
-/** A price as operators write it, in USD per million tokens. What caching costs is by default as input. */
+/** A price as operators configure it, in USD per million tokens. Caching costs as much as input by default. */
 interface PriceOverride {
   readonly input: number;
   readonly output: number;
   readonly cache_read?: number | undefined;
   readonly cache_write?: number | undefined;
-  /** Multiples of these prices by tier of service. */
+  /** Multiples of these prices by service tier. */
   readonly tiers?: Readonly<Record<string, number>> | undefined;
 }
 
 /**
- * Prices of one upstream by model: a name, which also stands for its dated snapshots, or the beginning
- * of names with one `*` behind it.
+ * Prices of one upstream by model. A key is a name, which also applies to its dated snapshots, or a prefix followed by
+ * `*`.
  */
 export type PriceOverrides = Readonly<Record<string, PriceOverride>>;
 
-/** The tokens of a call, as the upstream told them. */
+/** The tokens of a call, as reported by the upstream. */
 export interface BilledUsage {
-  /** All of the input, what was read from a cache or written to one included. */
+  /** All of the input, including tokens that were read from a cache or written to one. */
   readonly inputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
@@ -68,8 +67,8 @@ const PRICES: ReadonlyMap<string, ReadonlyMap<string, Price>> = new Map(
 );
 
 /**
- * Tells the id under which an upstream's prices are listed, for `priceOf`: its own, or its dialect where a
- * provider is known by that.
+ * Returns the id under which an upstream's prices are listed, for `priceOf`: its own, or its dialect if a provider is
+ * known by that.
  */
 export function priceListId({
   id,
@@ -82,7 +81,7 @@ export function priceListId({
   return PRICES.has(id) || !isKnownByDialect ? id : dialect;
 }
 
-/** Finds the tier prices of an upstream. Null: they are not known. */
+/** Finds the tier prices of an upstream. Returns null if they are unknown. */
 export function tierListOf(upstream: {
   readonly id: string;
   readonly dialect: Dialect;
@@ -93,9 +92,9 @@ export function tierListOf(upstream: {
 }
 
 /**
- * Finds what a model costs, or null where that is not known: never the price of a model that is only called
- * alike. What is configured goes before what is listed; of several that fit, the longest name wins, and
- * a whole name before one with a `*`. Self-hosted upstreams are in no list.
+ * Finds the price of a model, or null if it is unknown. It is never the price of a model with a merely similar name.
+ * Configured prices take precedence over listed ones. If several keys match, the longest wins, and a whole name wins
+ * over one with `*`. Self-hosted upstreams are in no list.
  */
 export function priceOf(
   upstreamId: string,
@@ -113,13 +112,16 @@ export function priceOf(
   return null;
 }
 
-/** Computes what a call costs, in USD. Not rounded: a short call of a cheap model is less than a millionth. */
+/**
+ * Computes the cost of a call in USD. It is not rounded, because a short call of a cheap model costs less than a
+ * millionth.
+ */
 export function costUsd(price: Price, usage: BilledUsage): number {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = usage;
   const longTokens = Math.min(usage.longCacheWriteTokens ?? 0, cacheWriteTokens);
   const { above } = price;
   const rates = above !== null && inputTokens > above.inputTokens ? above.rates : price;
-  // An upstream that forgets its cached tokens in the total must not make the call cheaper.
+  // An upstream that omits cached tokens from the total must not make the call cheaper.
   const uncachedTokens = Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens);
   const perMillion =
     uncachedTokens * rates.inputUsd +
@@ -173,9 +175,9 @@ function overrideFor(names: readonly string[], overrides: PriceOverrides): Price
     const price = whole.get(name);
     if (price !== undefined) return price;
   }
-  const fits = (key: string) => names.some((name) => name.startsWith(key.slice(0, -1)));
+  const matches = (key: string) => names.some((name) => name.startsWith(key.slice(0, -1)));
   const [longest] = entries
-    .filter(([key]) => key.endsWith('*') && fits(key))
+    .filter(([key]) => key.endsWith('*') && matches(key))
     .toSorted(([a], [b]) => b.length - a.length);
   return longest?.[1] ?? null;
 }

@@ -23,7 +23,7 @@ export interface TierPrices {
   readonly own: Readonly<Record<string, number>>;
 }
 
-/** Finds the first tier whose price is not known; null: all are known. */
+/** Finds the first tier whose price is unknown. Returns null if all are known. */
 export function unknownTier(prices: TierPrices, tiers: ServiceTiers): TierField | null {
   return (
     TIER_FIELDS.find((field) => {
@@ -34,8 +34,8 @@ export function unknownTier(prices: TierPrices, tiers: ServiceTiers): TierField 
 }
 
 /**
- * Computes the multiple of the listed price that a call costs. A tier of unknown price counts as the most expensive known
- * one. `mayAskAny`: so do absent fields.
+ * Computes the multiple of the listed price that a call costs. A tier of unknown price counts as the most expensive
+ * known one. `mayAskAny` treats absent fields in the same way.
  */
 export function tierFactor(prices: TierPrices, tiers: ServiceTiers, mayAskAny: boolean): number {
   const isAutoListed = !mayAskAny && Object.keys(prices.own).length === 0;
@@ -73,7 +73,7 @@ function rowsFor({ list, model }: TierPrices, field: TierField): readonly TierRo
   );
 }
 
-/** Adds the tiers that the headers of a call ask for to those of its body. */
+/** Adds the tiers that the headers of a call request to those of its body. */
 export function withTierHeaders(tiers: RequestedTiers, headers: Headers): RequestedTiers {
   const found = TIER_HEADERS.filter(([header]) => headers.has(header));
   if (found.length === 0) return tiers;
@@ -89,7 +89,7 @@ export function withTierHeaders(tiers: RequestedTiers, headers: Headers): Reques
   return { ...tiers, asked, names, odd };
 }
 
-/** Reads the tiers that the headers of an answer report. */
+/** Reads the tiers that the headers of a response report. */
 export function tiersInAnswer(headers: Headers): ServiceTiers {
   const reported = REPORTED_TIER_HEADERS.map(([header, field]) =>
     reportedTier(field, headers.get(header)),

@@ -190,7 +190,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'at Bedrock without a region',
       deployment('m', 'bedrock/anthropic.claude-v2'),
-      'model_list[1].litellm_params.model: is a model of Amazon Bedrock without a region',
+      'model_list[1].litellm_params.model: is an Amazon Bedrock model without a region',
     ],
     [
       'at Bedrock with keys that sign',
@@ -200,12 +200,12 @@ describe('a deployment is left out, with the path', () => {
     [
       'at Vertex AI',
       deployment('m', 'vertex_ai/gemini-2.5-pro', { vertex_project: 'p' }),
-      'model_list[1].litellm_params.model: is a model of Vertex AI',
+      'model_list[1].litellm_params.model: is a Vertex AI model',
     ],
     [
       'of a Gemini model without a provider, which LiteLLM calls at Vertex AI',
       deployment('m', 'gemini-1.5-pro', { api_key: 'os.environ/GEMINI_API_KEY' }),
-      'is a model of Vertex AI',
+      'is a Vertex AI model',
     ],
     [
       'in a dialect of its own',

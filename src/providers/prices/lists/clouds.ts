@@ -3,7 +3,7 @@ import type { PriceList } from '../price-list.ts';
 // Written by scripts/prices/build-price-table.ts; docs/budgets.md says how.
 const PUBLISHED = { source: 'https://models.dev/api.json', date: '2026-07-02' };
 
-/** Prices of clouds, dearest first. */
+/** Prices of clouds, most expensive first. */
 export const CLOUD_PRICES = {
   azure: {
     ...PUBLISHED,

@@ -1,14 +1,14 @@
 import type { TierField } from '../../../upstream/usage/tiers.ts';
 
 /**
- * Tiers of a field, and their price as a multiple of the listed price. `tiers` and the prefixes of models' names are separated
- * by spaces. Without models the row applies to all. The first matching row applies.
+ * Tiers of a field, and their price as a multiple of the listed price. `tiers` and the prefixes of model names are
+ * separated by spaces. Without models, the row applies to all. The first matching row applies.
  */
 export type TierRow = readonly [field: TierField, tiers: string, factor: number, models?: string];
 
 /** Prices of the tiers of one provider. */
 export interface TierList {
-  /** Where the figures were published. */
+  /** Where the numbers were published. */
   readonly source: string;
   /** When they were last verified, as `YYYY-MM-DD`. */
   readonly date: string;
@@ -31,7 +31,7 @@ const OPENAI = {
     ['service_tier', 'priority fast', 1.8, 'gpt-5-mini'],
     ['service_tier', 'priority fast', 2.5, 'gpt-5.5'],
     ['service_tier', 'priority fast', 2, 'gpt-5 gpt-6'],
-    // For other models no price is published, so the highest multiple applies.
+    // No price is published for other models, so the highest multiple applies.
     ['service_tier', 'priority fast', 2.5],
     // https://developers.openai.com/api/docs/guides/ultrafast-mode
     ['service_tier', 'ultrafast', 6, 'gpt-6'],
@@ -67,7 +67,7 @@ export const TIERS = {
   bedrock: {
     source: 'https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html',
     date: '2026-11-26',
-    // Capacity that is paid in advance. The price of priority is published only by model and region.
+    // Capacity that is paid in advance. The price of priority is only published by model and region.
     rows: [['service_tier', 'reserved', 1]],
   },
   groq: {
@@ -87,10 +87,10 @@ export const TIER_HEADERS: readonly (readonly [header: string, field: TierField]
   ['x-vertex-ai-llm-shared-request-type', 'service_tier'],
 ];
 
-/** A header of Vertex that chooses throughput paid in advance (`dedicated`) or the quota that all share (`shared`). */
+/** A header of Vertex that chooses throughput paid in advance (`dedicated`) or the shared quota (`shared`). */
 export const REQUEST_TYPE_HEADER = 'x-vertex-ai-llm-request-type';
 
-/** Headers in which answers report the tier that served the call. */
+/** Response headers that report the tier that served the call. */
 export const REPORTED_TIER_HEADERS: typeof TIER_HEADERS = [
   ...TIER_HEADERS,
   // https://ai.google.dev/gemini-api/docs/priority-inference, 2026-11-26

@@ -3,7 +3,7 @@ import type { PriceList } from '../price-list.ts';
 // Written by scripts/prices/build-price-table.ts; docs/budgets.md says how.
 const PUBLISHED = { source: 'https://models.dev/api.json', date: '2026-07-02' };
 
-/** Prices of the vendors of models, dearest first. */
+/** Prices of the vendors of models, most expensive first. */
 export const VENDOR_PRICES = {
   anthropic: {
     ...PUBLISHED,
