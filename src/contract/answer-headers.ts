@@ -1,72 +1,70 @@
-/** Properties of a header that Headgate puts on answers. */
+/** Properties of a header that Headgate sets on responses. */
 interface AnswerHeaderShape {
-  /** Whether only Headgate says it: an upstream that sends it speaks as Headgate, and is not heard. */
+  /** Headgate alone may send this header. It is removed from upstream responses. */
   readonly isOurs: boolean;
-  /** Whether scripts of a configured origin may read it. */
+  /** Scripts of a configured origin may read it. */
   readonly isExposed: boolean;
 }
 
 /**
- * Every header by which Headgate says something on the answer to a call. What is taken off an upstream's answers,
- * what CORS exposes and what may be put on derive from it, and docs/http.md has these rows. Besides there are
- * only `content-type`, and those of CORS itself, which `cors_origins` decides.
+ * Every header that Headgate sets on the response to a call. It defines which headers are removed from upstream
+ * responses, which ones CORS exposes, and which ones may be set. docs/http.md has one row for each. The only other
+ * headers are `content-type`, and those of CORS itself, which `cors_origins` controls.
  */
 export const ANSWER_HEADERS = {
-  /** The groups that the call ran in, narrow first. */
+  /** Groups of the call, narrow ones first. */
   'headgate-groups': { isOurs: true, isExposed: true },
-  /** The member of its group that it ran at. */
+  /** Member that ran the call. */
   'headgate-member': { isOurs: true, isExposed: true },
-  /** The leases that it held. */
+  /** Ids of the leases of the call. */
   'headgate-lease': { isOurs: true, isExposed: true },
-  /** On a lease's release: which usage is charged, the `reported` or the `reserved` one. */
+  /** On the release of a lease: whether the `reported` or the `reserved` usage is charged. */
   'headgate-usage': { isOurs: true, isExposed: true },
-  /** Milliseconds from its arrival to its last try. */
+  /** Milliseconds from the arrival of the call to its last attempt. */
   'headgate-wait-ms': { isOurs: true, isExposed: true },
-  /** Why it was not granted at once, in the group where it waited longest: `slots; group=openai`. Absent: it did not wait. */
+  /** Wait reason in the group where the call waited longest: `slots; group=openai`. Absent if it did not wait. */
   'headgate-waited-for': { isOurs: true, isExposed: true },
-  /** How often upstreams were asked. */
+  /** Number of attempts at upstreams. */
   'headgate-tries': { isOurs: true, isExposed: true },
-  /** Names of the request's headers and parameters (`?name`) that were not forwarded because they choose an account. */
+  /** Request headers and parameters (`?name`) that were not forwarded because they choose an account. */
   'headgate-dropped': { isOurs: true, isExposed: false },
-  /** Upstreams whose models are missing in a list, wholly or in part, each with the reason: `attic;reason=timeout`. */
+  /** Upstreams whose models are missing from a list, at least in part, with the reason: `attic;reason=timeout`. */
   'headgate-missing': { isOurs: true, isExposed: true },
-  /** Why Headgate refused; marks an answer as ours. */
+  /** Reason of a rejection. Marks a response as Headgate's own. */
   'headgate-reason': { isOurs: true, isExposed: true },
-  /** Seconds until another try may succeed, on temporary refusals. */
+  /** Seconds until a retry may succeed, on temporary rejections. */
   'retry-after': { isOurs: false, isExposed: true },
   /** The same in milliseconds. */
   'retry-after-ms': { isOurs: false, isExposed: true },
-  /** `false` where no retry helps. */
+  /** `false` if no retry helps. */
   'x-should-retry': { isOurs: false, isExposed: true },
-  /** Room in the limits of requests and of tokens that the caller's key or group has here, where the upstream tells none. */
+  /** Room in the request and token limits of the caller's key or group, if the upstream reports none. */
   'x-ratelimit-limit-requests': { isOurs: false, isExposed: true },
   'x-ratelimit-remaining-requests': { isOurs: false, isExposed: true },
   'x-ratelimit-reset-requests': { isOurs: false, isExposed: true },
   'x-ratelimit-limit-tokens': { isOurs: false, isExposed: true },
   'x-ratelimit-remaining-tokens': { isOurs: false, isExposed: true },
   'x-ratelimit-reset-tokens': { isOurs: false, isExposed: true },
-  /** The type of an error of ours in Bedrock's dialect, by which its SDKs raise their own. */
+  /** Type of Headgate's own error in Bedrock's dialect. Bedrock's SDKs choose their exception by it. */
   'x-amzn-errortype': { isOurs: false, isExposed: false },
-  /** `sandbox`, where a browser opens an upstream's answer as a page. */
+  /** `sandbox` if a browser opens an upstream's response as a page. */
   'content-security-policy': { isOurs: false, isExposed: false },
 } as const satisfies Record<string, AnswerHeaderShape>;
 
-/** The headers of ours on one answer. */
 export type AnswerHeaders = Readonly<Partial<Record<keyof typeof ANSWER_HEADERS, string>>>;
 
 const ROWS: readonly (readonly [string, AnswerHeaderShape])[] = Object.entries(ANSWER_HEADERS);
 
-/** Names of the headers that an upstream may not send. */
+/** Names of the headers that an upstream may not send. They are removed from its responses. */
 export const FORGEABLE_HEADERS: readonly string[] = ROWS.filter(([, { isOurs }]) => isOurs).map(
   ([name]) => name,
 );
 
-/** Names of the headers that callers read. */
+/** Names of the headers that callers may read across origins. */
 export const REPORTED_HEADERS: readonly string[] = ROWS.filter(
   ([, { isExposed }]) => isExposed,
 ).map(([name]) => name);
 
-/** Puts headers on an answer, in place. */
-export function putAnswerHeaders(headers: Headers, said: AnswerHeaders): void {
-  for (const [name, value] of Object.entries(said)) headers.set(name, value);
+export function putAnswerHeaders(headers: Headers, ours: AnswerHeaders): void {
+  for (const [name, value] of Object.entries(ours)) headers.set(name, value);
 }

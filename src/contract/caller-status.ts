@@ -4,7 +4,7 @@ import { callScopeSchema } from './scope.ts';
 import { waitCauseSchema } from './decisions.ts';
 import { LANES } from '../core/words/ticket.ts';
 
-/** Answer of `GET /status`: a caller is told of its own calls, and of nobody else's. */
+/** Response of `GET /status`. It describes only the caller's own calls. */
 
 const count = z.int().min(0);
 const amount = z.number().min(0);
@@ -15,28 +15,34 @@ const rateSchema = z.object({
   left: z
     .number()
     .nullable()
-    .describe('What is left of it. Null: others share it, so that it would tell of them.'),
+    .describe(
+      'Remaining amount. null if others share the limit, because it would reveal their usage.',
+    ),
 });
 
 const waitingSchema = z.object({
   ticket: z.string().describe('Id of the ticket.'),
-  position: count.describe('Calls that will probably go before it, of whatever caller.'),
+  position: count.describe('Number of calls of all callers that will probably start before it.'),
   estimate_ms: amount.nullable().meta({
     description:
-      'How long it will probably wait on. null if nothing is known of it: no call has ended for long, or an operator ends the wait.',
+      'Estimated remaining wait. null if it is unknown because no call has ended for a long time, or because an operator ends the wait.',
     unit: 'ms',
   }),
-  waits_for: waitCauseSchema.exactOptional().describe('Why it waits now. Absent: not known.'),
+  waits_for: waitCauseSchema
+    .exactOptional()
+    .describe('Current wait reason. Absent if it is unknown.'),
   needs: z
     .array(z.string())
     .exactOptional()
-    .describe('Other groups that it needs slots of and holds none of. Absent: none.'),
-  waited_ms: amount.meta({ description: 'How long it has waited.', unit: 'ms' }),
-  lane: z.enum(LANES).describe('The lane in which it waits.'),
-  upstream: z.string().describe('The upstream that it goes to.'),
-  model: z.string().nullable().describe('The model. Null: not known.'),
-  agent: z.string().nullable().describe('The agent run. Null: it belongs to none.'),
-  slots: count.meta({ description: 'Slots that it asks for.', unit: 'slots' }),
+    .describe(
+      'Other groups in which it still needs slots. It holds none there. Absent if there are none.',
+    ),
+  waited_ms: amount.meta({ description: 'Time that it has waited.', unit: 'ms' }),
+  lane: z.enum(LANES).describe('Lane of the call.'),
+  upstream: z.string().describe('Upstream of the call.'),
+  model: z.string().nullable().describe('Model. null if it is unknown.'),
+  agent: z.string().nullable().describe('Agent run. null if there is none.'),
+  slots: count.meta({ description: 'Requested slots.', unit: 'slots' }),
 });
 
 const callerGroupSchema = z.object({
@@ -45,47 +51,51 @@ const callerGroupSchema = z.object({
   partition: z
     .string()
     .nullable()
-    .describe('The partition. Null: the group is not split, or no partition is known yet.'),
+    .describe('Partition. null if the group is not split, or the partition is not known yet.'),
   limits: z
     .object({
       slots: amount.nullable().meta({
         description:
-          'Slots that can be granted, with what was learned, over all who share the group. Null: any number.',
+          'Slots that can be granted to all callers of the group, including what was learned. null means unlimited.',
         unit: 'slots',
       }),
       slots_each: amount.nullable().meta({
-        description: 'The most that one tenant may hold. Null: no bound.',
+        description: 'Maximum slots of one tenant. null means no limit.',
         unit: 'slots',
       }),
       slots_each_agent: amount.nullable().meta({
-        description: 'The most that one agent run may hold. Null: no bound.',
+        description: 'Maximum slots of one agent run. null means no limit.',
         unit: 'slots',
       }),
       rates: z
         .record(z.string(), rateSchema)
-        .describe('Limits of requests and tokens by their names in the configuration.'),
+        .describe('Request and token limits, by their names in the configuration.'),
       budget_usd: z.record(z.string(), rateSchema).meta({
-        description: 'Budgets by `per_hour`, `per_day`, `per_month`.',
+        description: 'Budgets, by `per_hour`, `per_day` and `per_month`.',
         unit: 'USD',
       }),
     })
-    .describe('Its limits.'),
-  paused: z.boolean().describe('An operator paused it.'),
-  paused_until: at.nullable().describe('When the upstream backoff ends. null if there is none.'),
+    .describe('Limits of the group.'),
+  paused: z.boolean().describe('Whether an operator paused the group.'),
+  paused_until: at
+    .nullable()
+    .describe('Time at which the upstream backoff ends. null if there is none.'),
   pause_message: z
     .string()
     .exactOptional()
-    .describe('Message of the upstream about its pause. Absent if it sent none, or is not paused.'),
+    .describe(
+      'Message of the upstream about its pause. Absent if it sent none, or there is no pause.',
+    ),
   about: callScopeSchema
     .exactOptional()
     .describe(
-      'The calls to which `paused_until` and a learned limit apply. Absent if they apply to all calls.',
+      'Calls to which `paused_until` and a learned limit apply. Absent if they apply to all calls.',
     ),
   scopes: z
     .array(
       z.object({
         about: callScopeSchema,
-        paused_until: at.nullable().describe('When the backoff for these calls ends.'),
+        paused_until: at.nullable().describe('Time at which the backoff for these calls ends.'),
         pause_message: z
           .string()
           .exactOptional()
@@ -94,12 +104,15 @@ const callerGroupSchema = z.object({
     )
     .exactOptional()
     .describe(
-      'Models, service tiers and own keys that the upstream stops while all other calls start. Keys of other callers are left out. Absent if there are none.',
+      'Models, service tiers and own keys that the upstream stops while all other calls start. Keys of other callers are omitted. Absent if there are none.',
     ),
-  draining: z.boolean().describe('New calls are refused.'),
-  in_flight: count.meta({ description: 'Calls of the caller that hold slots.', unit: 'calls' }),
-  slots_in_use: count.meta({ description: 'Slots that they hold.', unit: 'slots' }),
-  waiting: z.array(waitingSchema).describe('Calls of the caller that wait, the next one first.'),
+  draining: z.boolean().describe('Whether new calls are rejected.'),
+  in_flight: count.meta({
+    description: 'Number of calls of the caller that hold slots.',
+    unit: 'calls',
+  }),
+  slots_in_use: count.meta({ description: 'Slots that these calls hold.', unit: 'slots' }),
+  waiting: z.array(waitingSchema).describe('Queued calls of the caller, the next one first.'),
 });
 
 const callerRefusalSchema = refusalCountSchema
@@ -116,7 +129,7 @@ const callerRefusalSchema = refusalCountSchema
   .extend({ request_ids: z.array(z.string()).describe('Ids of the latest requests.') });
 
 export const callerStatusSchema = z.object({
-  at: at.describe('When this was true.'),
+  at: at.describe('Time of this status.'),
   key: z
     .object({
       id: z.string().describe('Id of the gateway key, or fingerprint of the provider key.'),
@@ -124,25 +137,25 @@ export const callerStatusSchema = z.object({
       lane_max: z
         .enum(LANES)
         .describe(
-          'The highest lane that its calls may request. `queue.lane_max` of a group may differ.',
+          'Highest lane that its calls may request. `queue.lane_max` of a group may differ.',
         ),
-      weight: z.number().describe('Its part of the groups that it calls in.'),
-      expires_at: at.nullable().describe('From then on it opens nothing. Null: never.'),
+      weight: z.number().describe('Weight of the key in its groups.'),
+      expires_at: at.nullable().describe('Time at which it expires. null if it never expires.'),
     })
-    .describe('The key that was sent.'),
-  may_use: z.array(z.string()).describe('Configured groups that a gateway key may use.'),
+    .describe('The key of this request.'),
+  may_use: z.array(z.string()).describe('Configured groups that the gateway key may use.'),
   groups: z
     .array(callerGroupSchema)
     .describe(
-      'Groups with calls of the caller; those without are listed where they are its own, or not split.',
+      "Groups with calls of the caller. Groups without calls are listed if they are the caller's own, or not split.",
     ),
   refusals: z
     .array(callerRefusalSchema)
     .describe(
-      'Calls of the key that Headgate itself refused within the last hour, the latest first, at most 50 rows. They arrive within about ten seconds.',
+      'Calls of the key that Headgate rejected within the last hour, the latest first, at most 50 rows. They appear within about ten seconds.',
     ),
-  left_out: count.describe('Pools that were not asked, because a request asks 64 at the most.'),
-  unreachable: z.array(z.string()).describe('Names of groups with a pool that did not answer.'),
+  left_out: count.describe('Number of pools that were not queried. A request queries at most 64.'),
+  unreachable: z.array(z.string()).describe('Names of groups with a pool that did not respond.'),
 });
 
 export type CallerStatus = z.output<typeof callerStatusSchema>;

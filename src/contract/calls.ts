@@ -5,7 +5,7 @@ import { callScopeSchema, type ScopeFields } from './scope.ts';
 import { upstreamSaidSchema, waitCauseSchema } from './decisions.ts';
 import type { Frozen } from './frozen.ts';
 
-/** Ends of calls that the log tells of; `in_flight`: it has its slots yet, which only the memory of its pool knows. */
+/** Outcomes of calls in the log. `in_flight` means that the call still holds slots. It is only in its pool's memory. */
 export const callOutcomeSchema = z.enum([
   'success',
   'cancelled',
@@ -17,7 +17,7 @@ export const callOutcomeSchema = z.enum([
   'in_flight',
 ]);
 
-/** Reasons for which a call has a line. */
+/** Rules by which a call is logged. */
 const keptForSchema = z.enum(['refused', 'retried', 'slow', 'cost', 'sample', 'recent']);
 
 const tokens = (of: string) =>
@@ -26,64 +26,78 @@ const tokens = (of: string) =>
     .min(0)
     .nullable()
     .meta({
-      description: `${of} tokens, as limits count them. Null: nobody counted.`,
+      description: `${of} tokens, as limits count them. null if they were not counted.`,
       unit: 'tokens',
     });
 const ms = z.number().min(0).nullable();
 
-/** A call in one of its groups, once it was over there. */
+/** A call in one of its groups, after it ended there. */
 export const callLineSchema = z.object({
   kind: holdKind('What it was'),
-  at: z.iso.datetime().describe('When its pool heard that it was over.'),
+  at: z.iso.datetime().describe('Time at which its end was reported to the pool.'),
   lease: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
-  tenant: z.string().describe('The tenant that it was charged to.'),
-  agent: z.string().nullable().describe('The agent run. Null: it belonged to none.'),
-  key: z.string().describe('Id of the gateway key, or the fingerprint of the provider key.'),
-  upstream: z.string().describe('The upstream that it went to.'),
-  member: z.string().nullable().describe('The member. Null: none, or the group names none.'),
-  model: z.string().nullable().describe('The model. Null: not known.'),
-  lane: z.enum(LANES).describe('The lane.'),
-  slots: z.number().meta({ description: 'Slots that it asked for.', unit: 'slots' }),
-  attempt: z.int().describe('Number of the attempt of the call in this group; 1 is the first.'),
+  tenant: z.string().describe('Tenant that it was charged to.'),
+  agent: z.string().nullable().describe('Agent run. null if there is none.'),
+  key: z.string().describe('Id of the gateway key, or fingerprint of the provider key.'),
+  upstream: z.string().describe('Upstream of the call.'),
+  member: z
+    .string()
+    .nullable()
+    .describe('Member. null if it ran at none, or the group has no members.'),
+  model: z.string().nullable().describe('Model. null if it is unknown.'),
+  lane: z.enum(LANES).describe('Lane of the call.'),
+  slots: z.number().meta({ description: 'Requested slots.', unit: 'slots' }),
+  attempt: z.int().describe('Number of the attempt of the call in this group, beginning with 1.'),
   waited_ms: ms.meta({
-    description: 'How long it waited here. Null: an instance before knows.',
+    description: 'Wait in this group. null if an earlier instance of the pool measured it.',
     unit: 'ms',
   }),
-  waited_for: waitCauseSchema.nullable().describe('What it waited for. Null: it did not.'),
+  waited_for: waitCauseSchema.nullable().describe('Wait reason. null if it did not wait.'),
   scope: callScopeSchema
     .nullable()
-    .describe(
-      'The calls that this cause held. null if it held all calls, or the call did not wait.',
-    ),
-  held_ms: ms.meta({ description: 'How long it held its slots. Null: it had none.', unit: 'ms' }),
+    .describe('Calls that this reason held. null if it held all calls, or the call did not wait.'),
+  held_ms: ms.meta({
+    description: 'Time that it held its slots. null if it had none.',
+    unit: 'ms',
+  }),
   outcome: callOutcomeSchema.describe(
-    '`rejected`: the group refused it; `left`: its caller went while it waited; `refused`, `failed`: its upstream did; `expired`: nobody was heard of it.',
+    '`rejected`: the group rejected it. `left`: its caller disconnected while it was queued. `refused`, `failed`: the upstream refused it, or failed. `expired`: its end was never reported.',
   ),
-  rejection: z.string().nullable().describe('Why the group refused it. Null: it did not.'),
-  upstream_status: z.int().nullable().describe('Status of the answer. Null: none was told.'),
+  rejection: z
+    .string()
+    .nullable()
+    .describe('Reason of the rejection. null if the group did not reject it.'),
+  upstream_status: z
+    .int()
+    .nullable()
+    .describe('Status of the response. null if none was reported.'),
   upstream_said: upstreamSaidSchema
     .nullable()
-    .describe('The meaning of that answer, as in a decision. Null: nothing was told.'),
+    .describe('Meaning of the response, as in a decision. null if none was reported.'),
   upstream_request_id: z
     .string()
     .nullable()
-    .describe("The upstream's own id of it, by which its support finds it. Null: it named none."),
+    .describe(
+      "The upstream's id of the request, for its support. null if the upstream returned none.",
+    ),
   sent: z
     .int()
     .nullable()
-    .describe('How often it was sent to upstreams by then. Null: it was not, as far as is known.'),
+    .describe(
+      'How often it had been sent to upstreams by then. null if it was not sent, as far as is known.',
+    ),
   input_tokens: tokens('Input'),
   output_tokens: tokens('Output'),
   cost_usd: z.number().min(0).nullable().meta({
-    description: 'What it cost, as budgets count it. Null: nobody counted.',
+    description: 'Cost, as budgets count it. null if it was not counted.',
     unit: 'USD',
   }),
   kept_for: keptForSchema.describe(
-    'Why there is a line: the first that fits. `recent`: there is none; its pool remembers it.',
+    'Why it was logged: the first rule that applies. `recent`: it is not logged, but still in the memory of its pool.',
   ),
 });
 
-/** A line as a pool tells it: what is null is absent, and `at` in epoch milliseconds. It is stored so. */
+/** A logged call as a pool stores and sends it. Null fields are omitted, and `at` is in epoch milliseconds. */
 export interface StoredCall {
   readonly at: number;
   readonly lease: string;
@@ -96,9 +110,9 @@ export interface StoredCall {
   readonly agent?: string;
   readonly member?: string;
   readonly model?: string;
-  /** Absent: `normal`. */
+  /** Absent means `normal`. */
   readonly lane?: CallLogLine['lane'];
-  /** Absent: 1. */
+  /** Absent means 1. */
   readonly slots?: number;
   readonly waited_ms?: number;
   readonly waited_for?: NonNullable<CallLogLine['waited_for']>;
@@ -116,14 +130,14 @@ export interface StoredCall {
 
 type CallLogLine = Frozen<z.output<typeof callLineSchema>>;
 
-/** Which calls are looked for; what is absent bounds nothing. */
+/** Selects calls. Absent fields do not restrict. */
 export interface CallQuery {
-  /** Over at this instant or later, and before that one; epoch milliseconds. */
+  /** The call ended at or after `fromMs`, and before `toMs`. Epoch milliseconds. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** One of these is its lease, its ticket, its agent, tenant, key, model, or the upstream's id of it. */
+  /** Matches any of: lease, ticket, agent, tenant, key, model, or the upstream's id of the request. */
   readonly anyOf?: readonly string[];
-  /** Leases or tickets. */
+  /** Lease ids or tickets. */
   readonly leases?: readonly string[];
   readonly agent?: string;
   readonly tenant?: string;
@@ -131,14 +145,13 @@ export interface CallQuery {
   readonly model?: string;
   readonly requestId?: string;
   readonly outcome?: CallLogLine['outcome'];
-  /** About how many are wanted; those of one instant come together. */
+  /** Approximate maximum. Calls with the same `at` are returned together. */
   readonly limit: number;
 }
 
-/** The finds of one pool. */
 export interface CallsFound {
-  /** The latest first. */
+  /** The latest calls first. */
   readonly calls: readonly StoredCall[];
-  /** All that fit and were over at this instant or later are among them: epoch milliseconds. */
+  /** The result is complete for calls that ended at or after this time. Epoch milliseconds. */
   readonly doneTo: number;
 }

@@ -1,14 +1,14 @@
 /**
- * Time-outs that clients send in headers. Which client sends which header, in which unit, and where its source says so:
- * `docs/client-headers.md`. A value that cannot be parsed counts as absent: `NOT_GIVEN`, `None`, `inf`, `-1`.
+ * Time-outs that clients send in headers. `docs/client-headers.md` lists each client, its header, its unit and its
+ * source. A value that cannot be parsed counts as absent, such as `NOT_GIVEN`, `None`, `inf` or `-1`.
  */
 
-/** The event that ends a time-out: the next bytes of the answer, or its last byte. */
+/** What ends a time-out: the next bytes of the response, or its last byte. */
 type EndsWith = 'bytes' | 'answer';
 
 interface TimeoutHeader {
   readonly name: string;
-  /** Reads the time in milliseconds after which the client gives up. null if it is no time. */
+  /** Returns the time-out in milliseconds, or null if the text is none. */
   readonly read: (text: string) => number | null;
   readonly endsWith: (headers: Headers) => EndsWith;
 }
@@ -25,13 +25,13 @@ const GRPC_UNIT_MS: Readonly<Record<string, number>> = {
   n: 0.000_001,
 };
 
-/** Many SDKs truncate to seconds: their 0 is any time-out below a second, not "do not wait". */
+/** Many SDKs truncate to seconds. Their 0 means any time-out below a second, not "do not wait". */
 const BELOW_SECOND_MS = 500;
 
 /** Google's SDKs round up to seconds. */
 const ROUNDED_UP_MS = 1_000;
 
-/** Time that an answer of Headgate's takes back to its client: a tenth of the time-out, within these bounds. */
+/** Time that Headgate's response needs to reach its client: a tenth of the time-out, within these bounds. */
 const MARGIN_MS_MIN = 250;
 const MARGIN_MS_MAX = 5_000;
 
@@ -57,7 +57,7 @@ const HEADERS: readonly TimeoutHeader[] = [
   { name: 'grpc-timeout', read: grpc, endsWith: () => 'answer' },
 ];
 
-/** How long a call may wait so that its client hears of the end before it gives up, in milliseconds. null: no limit. */
+/** Maximum wait in milliseconds after which the client still receives the response in time. null means no limit. */
 export function clientWaitMs(headers: Headers): number | null {
   return shortest(headers, () => true);
 }

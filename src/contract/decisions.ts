@@ -8,55 +8,57 @@ import { callScopeSchema } from './scope.ts';
 import type { Frozen } from './frozen.ts';
 
 /**
- * Decisions of a pool, as they are told. Their words are the core's, which knows no schema: `satisfies` holds
- * each list to the core's type, and the pool that tells a decision the core's type to the list.
+ * Decisions of a pool, as they are sent and shown. The words come from the core, which has no schemas. `satisfies`
+ * checks each list against the type of the core. The code that builds a decision checks the opposite direction.
  */
 
 const ms = z.number().min(0);
 const count = z.int().min(0);
 const retryAfterMs = z
   .number()
-  .meta({ description: 'When another try may succeed.', unit: 'ms from the decision' });
-const never = z.null().describe('Null: another try will not help for long.');
+  .meta({ description: 'Time until a retry may succeed.', unit: 'ms from the decision' });
+const never = z.null().describe('null because a retry will not help for a long time.');
 
 const stoppedScope = z
   .object({
-    model: z.string().nullable().describe('The model. null means any.'),
-    tier: z.string().nullable().describe('The service tier. null means any.'),
+    model: z.string().nullable().describe('Model. null means any.'),
+    tier: z.string().nullable().describe('Service tier. null means any.'),
     credential: z
       .string()
       .nullable()
       .describe("Fingerprint of a caller's own provider key. null means any."),
   })
   .exactOptional()
-  .describe('The calls that the upstream refuses. Absent if it refuses all.');
+  .describe('Calls that the upstream refuses. Absent if it refuses all.');
 
 const rejectionSchema = z.discriminatedUnion('reason', [
   z.object({
-    reason: z.literal('queue_full').describe('The queue is as full as it may be.'),
-    queueLengthMax: z.number().meta({ description: 'The bound that it is at.', unit: 'calls' }),
-    of: z.enum(['group', 'tenant', 'agent']).describe('Whose bound it is.'),
+    reason: z.literal('queue_full').describe('The queue is full.'),
+    queueLengthMax: z.number().meta({ description: 'The limit that was reached.', unit: 'calls' }),
+    of: z.enum(['group', 'tenant', 'agent']).describe('Owner of the limit.'),
     dropped: z
       .enum(['lane', 'share', 'returned', 'held'])
       .optional()
       .describe(
-        'Why a queued call lost its place to another call: to a higher lane, to a tenant with fewer queued calls for its weight, to a call that had the place before a reset, or to a call of the same tenant that no scope holds. Absent if the call was refused on arrival.',
+        'Why a queued call was dropped: for a call of a higher lane, for a tenant with fewer queued calls relative to its weight, for a call that was queued before a reset, or for a call of the same tenant that no scope holds. Absent if the call was rejected on arrival.',
       ),
     retryAfterMs,
   }),
   z.object({
     reason: z.literal('queue_timeout').describe('The call waited until its deadline.'),
-    waitedMs: z.number().meta({ description: 'How long it waited.', unit: 'ms' }),
+    waitedMs: z.number().meta({ description: 'Time that it waited.', unit: 'ms' }),
     retryAfterMs,
     scope: stoppedScope,
   }),
   z.object({
     reason: z.literal('infeasible').describe('The wait would outlast the deadline.'),
-    estimateMs: z.number().meta({ description: 'How long it would wait.', unit: 'ms' }),
+    estimateMs: z.number().meta({ description: 'Estimated wait.', unit: 'ms' }),
     isStalled: z
       .literal(true)
       .exactOptional()
-      .describe('No call had ended for long, so that it is at least so much. Absent: calls ended.'),
+      .describe(
+        'No call has ended for a long time, so the estimate is a minimum. Absent if calls ended.',
+      ),
     retryAfterMs,
     scope: stoppedScope,
   }),
@@ -70,26 +72,30 @@ const rejectionSchema = z.discriminatedUnion('reason', [
   }),
   z.object({
     reason: z.literal('paused').describe('The pool is paused until the deadline.'),
-    waitedMs: z.number().meta({ description: 'How long it waited.', unit: 'ms' }),
+    waitedMs: z.number().meta({ description: 'Time that it waited.', unit: 'ms' }),
     retryAfterMs: retryAfterMs.nullable(),
     until: z
       .number()
       .nullable()
       .exactOptional()
-      .describe('When the upstream wants calls again, in epoch ms. Null: an operator paused it.'),
+      .describe(
+        'Time at which the upstream backoff ends, in epoch ms. null if an operator paused the pool.',
+      ),
     scope: stoppedScope,
   }),
   z.object({
     reason: z
       .literal('upstream_limited')
       .describe('The upstream refuses calls because of its own limit until after the deadline.'),
-    waitedMs: z.number().meta({ description: 'How long it waited.', unit: 'ms' }),
+    waitedMs: z.number().meta({ description: 'Time that it waited.', unit: 'ms' }),
     retryAfterMs: retryAfterMs.nullable(),
-    until: z.number().describe('When the limit ends, in epoch ms.'),
+    until: z.number().describe('Time at which the limit ends, in epoch ms.'),
     probeAt: z
       .number()
       .nullable()
-      .describe('When the next call probes the limit, in epoch ms. null if no call will.'),
+      .describe(
+        'Time at which the next call probes the limit, in epoch ms. null if there is no probe.',
+      ),
     words: z
       .string()
       .nullable()
@@ -102,32 +108,30 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     scope: stoppedScope,
   }),
   z.object({
-    reason: z.literal('members_out').describe('Every member is out, or has refused the call.'),
+    reason: z.literal('members_out').describe('Every member is ejected, or has refused the call.'),
     retryAfterMs: retryAfterMs.nullable(),
   }),
   z.object({
-    reason: z
-      .literal('budget_exhausted')
-      .describe('The call does not fit into what is left of a budget.'),
-    window: z.enum(['hour', 'day', 'month']).describe('The budget of which window.'),
+    reason: z.literal('budget_exhausted').describe('The remaining budget does not cover the call.'),
+    window: z.enum(['hour', 'day', 'month']).describe('Period of the budget.'),
     limitUsd: z.number().meta({ description: 'The budget.', unit: 'USD' }),
     leftUsd: z.number().exactOptional().meta({
       description:
-        'What was left of it, with calls in flight counted as spent. Absent: an older release decided.',
+        'Remaining budget, with calls in flight counted as spent. Absent in decisions of an older release.',
       unit: 'USD',
     }),
     wantedUsd: z.number().exactOptional().meta({
-      description: 'What the call was estimated to cost. Absent: an older release decided.',
+      description: 'Estimated cost of the call. Absent in decisions of an older release.',
       unit: 'USD',
     }),
     retryAfterMs: never,
   }),
   z.object({
-    reason: z.literal('draining').describe('The group takes no new calls.'),
+    reason: z.literal('draining').describe('The group accepts no new calls.'),
     retryAfterMs,
   }),
   z.object({
-    reason: z.literal('cancelled').describe('An operator took the call out of the queue.'),
+    reason: z.literal('cancelled').describe('An operator removed the call from the queue.'),
     retryAfterMs: never,
   }),
   z.object({
@@ -135,23 +139,25 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     retryAfterMs: never,
   }),
   z.object({
-    reason: z.literal('never_fits').describe('The call is larger than the group ever lets pass.'),
-    slotsPerCallMax: z.number().meta({ description: 'Slots of one call.', unit: 'slots' }),
+    reason: z.literal('never_fits').describe('The call exceeds a limit of the group on its own.'),
+    slotsPerCallMax: z.number().meta({ description: 'Maximum slots of one call.', unit: 'slots' }),
     exceeded: z
       .object({
         limit: z
           .enum(['rpm', 'tpm', 'itpm', 'otpm', 'rpd', 'tpd', 'startsPerS'])
           .describe('Name of the limit.'),
         limitAmount: z.number().describe('The limit, in requests or tokens.'),
-        amount: z.number().describe('What the call needs of it.'),
+        amount: z.number().describe('Amount that the call needs.'),
       })
       .exactOptional()
-      .describe('The limit that the call alone is larger than. Absent: it is about slots.'),
+      .describe(
+        'The limit that the call exceeds on its own. Absent if it exceeds the slots of one call.',
+      ),
     retryAfterMs: never,
   }),
 ]) satisfies z.ZodType<Rejection>;
 
-/** Causes for which a call waits. */
+/** Wait reasons. */
 export const waitCauseSchema = z.enum([
   'operator_pause',
   'upstream_pause',
@@ -187,23 +193,22 @@ const passedOverSchema = z.enum([
   'load',
 ]) satisfies z.ZodType<PassedOver>;
 
-/** Where a call went, and why not elsewhere. */
 const placedSchema = z.object({
   member: z.string().describe('Id of the member.'),
   by: placedBySchema.describe(
-    'Why this one: its agent or caller belongs there (`affinity`); its own had no room in time (`left`); of its tier it had the largest part of its slots free (`load`).',
+    'Why this member: its agent or caller belongs there (`affinity`), its own member had no room in time (`left`), or it had the largest free share of slots in its tier (`load`).',
   ),
   others: z
     .array(
       z.object({
         member: z.string().describe('Id of the member.'),
-        cause: passedOverSchema.describe('Why it did not go there.'),
+        cause: passedOverSchema.describe('Why this member was not chosen.'),
       }),
     )
     .describe('The other members.'),
 });
 
-/** Decisions that a pool may make on a call. */
+/** Decisions of a pool about a call. */
 export const outcomeSchema = z.enum(['granted', 'rejected', 'left', 'moved']) satisfies z.ZodType<
   Decision['decided']
 >;
@@ -233,63 +238,63 @@ const endedSchema = z.enum([
   'expired',
 ]) satisfies z.ZodType<NonNullable<Decision['ended']>>;
 
-/** One decision of a pool, and what became of the call. */
+/** One decision of a pool, and how the call ended. */
 export const decisionInfoSchema = z.object({
   kind: holdKind('What asked'),
   lease: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
   ticket: z.string().describe('Id of the ticket.'),
-  attempt: z.int().describe('Number of the attempt of the call in this group; 1 is the first.'),
-  lane: z.enum(LANES).describe('The lane.'),
-  tenant: z.string().describe('The tenant that it is charged to.'),
-  agent: z.string().nullable().describe('The agent run. Null: the call belongs to none.'),
-  upstream: z.string().describe('The upstream that the call goes to.'),
-  model: z.string().nullable().describe('The model. Null: not known.'),
-  slots: z.number().meta({ description: 'Slots that it asked for.', unit: 'slots' }),
-  arrived_at: z.iso.datetime().describe('When it came.'),
-  decided_at: z.iso.datetime().describe('When it was decided.'),
-  waited_ms: ms.meta({ description: 'How long it waited.', unit: 'ms' }),
-  position_at_arrival: count.describe('Waiters ahead of it when it came.'),
+  attempt: z.int().describe('Number of the attempt of the call in this group, beginning with 1.'),
+  lane: z.enum(LANES).describe('Lane of the call.'),
+  tenant: z.string().describe('Tenant that it is charged to.'),
+  agent: z.string().nullable().describe('Agent run. null if there is none.'),
+  upstream: z.string().describe('Upstream of the call.'),
+  model: z.string().nullable().describe('Model. null if it is unknown.'),
+  slots: z.number().meta({ description: 'Requested slots.', unit: 'slots' }),
+  arrived_at: z.iso.datetime().describe('Time of arrival.'),
+  decided_at: z.iso.datetime().describe('Time of the decision.'),
+  waited_ms: ms.meta({ description: 'Time that it waited.', unit: 'ms' }),
+  position_at_arrival: count.describe('Number of waiters ahead of it on arrival.'),
   waited_for: waitCauseSchema
     .nullable()
-    .describe('Why it was not granted when it came. Null: it was.'),
+    .describe('Why it was not granted on arrival. null if it was.'),
   scope: callScopeSchema
     .exactOptional()
     .describe(
-      'The calls that this cause held. Absent if it held all calls, or the call did not wait.',
+      'Calls that this reason held. Absent if it held all calls, or the call did not wait.',
     ),
-  outcome: outcomeSchema.describe('The decision.'),
+  outcome: outcomeSchema.describe('Decision of the pool.'),
   placed: placedSchema
     .exactOptional()
     .describe(
-      'The member that it was granted at, and why that one. Absent: it was not granted, or the group names no members.',
+      'Member that it was granted at, and why. Absent if it was not granted, or the group has no members.',
     ),
   rejection: rejectionSchema
     .nullable()
-    .describe('The reason of a rejection, with its figures. Null: it was not rejected.'),
+    .describe('Reason of the rejection, with its figures. null if it was not rejected.'),
   upstream_status: z
     .int()
     .nullable()
-    .describe('Status of the answer of the upstream. Null: none that this group was told.'),
+    .describe('Status of the response of the upstream. null if none was reported to this group.'),
   upstream_said: upstreamSaidSchema
     .nullable()
-    .describe('The meaning of that answer: `served`, or the kind of refusal.'),
+    .describe('Meaning of that response: `served`, or the kind of refusal.'),
   upstream_retry_after_ms: z
     .number()
     .nullable()
-    .meta({ description: 'How long the upstream asked to be left alone.', unit: 'ms' }),
+    .meta({ description: 'Wait that the upstream asked for.', unit: 'ms' }),
   ended: endedSchema
     .nullable()
-    .describe('How its lease ended. Null: it has none, or still holds it.'),
-  held_ms: ms.nullable().meta({ description: 'How long its lease was held.', unit: 'ms' }),
+    .describe('How its lease ended. null if it has none, or still holds it.'),
+  held_ms: ms.nullable().meta({ description: 'Time that its lease was held.', unit: 'ms' }),
 });
 
 export type DecisionInfo = Frozen<z.output<typeof decisionInfoSchema>>;
 
-/** Which decisions are asked for; what is absent bounds nothing. */
+/** Selects decisions. Absent fields do not restrict. */
 export interface DecisionFilter {
   /** Lease ids, as in the header `headgate-lease`, or tickets. */
   readonly ids?: readonly string[];
-  /** Decided at this instant or later, and before that one; epoch milliseconds. */
+  /** Decided at or after `fromMs`, and before `toMs`. Epoch milliseconds. */
   readonly fromMs?: number;
   readonly toMs?: number;
   readonly decided?: DecisionInfo['outcome'];

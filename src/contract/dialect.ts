@@ -1,4 +1,4 @@
-/** The API shapes of upstreams. `opaque`: nothing is known of its bodies. */
+/** The API shapes of upstreams. Bodies of `opaque` upstreams are not read. */
 export const DIALECTS = [
   'openai',
   'anthropic',

@@ -1,4 +1,4 @@
-/** A value as it comes from a schema, read-only throughout, since nobody changes what was told. */
+/** A value of a schema, deeply read-only, because received values are never modified. */
 export type Frozen<T> = T extends readonly (infer Item)[]
   ? readonly Frozen<Item>[]
   : T extends object

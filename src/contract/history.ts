@@ -1,57 +1,60 @@
 import type { ScopeFields } from './scope.ts';
-/** How long a time a point of a pool's history is about; after a day only the longer ones are kept. */
+
+/** Steps of a pool's history. After a day, only the longer steps are kept. */
 export const MINUTE_MS = 60_000;
 export const QUARTER_MS = 900_000;
 
-/** How far back points of a minute reach, and points of a quarter of an hour. */
 export const MINUTES_KEPT_MS = 86_400_000;
 export const QUARTERS_KEPT_MS = 30 * 86_400_000;
 
-/** Counts of a pool over a stretch of time. Points can be added up: over time, and over pools. */
+/** Counts of a pool over one step. Points can be added up, over time and over pools. */
 export interface HistoryPoint {
-  /** When the stretch began, in epoch milliseconds. Its length is that of the step that was asked for. */
+  /** Start of the step, in epoch milliseconds. */
   readonly at: number;
   readonly inUseMax: number;
-  /** Slots in use times the milliseconds that they were. */
+  /** Sum over slots of the milliseconds in which each was in use. */
   readonly slotMs: number;
-  /** The slots that could be granted at its end, with what was learned; null: any number. */
+  /** Slots that could be granted at its end, including what was learned. null means unlimited. */
   readonly limit: number | null;
-  /** The slots that were configured at its end, or assumed. */
+  /** Slots that were configured or assumed at its end. */
   readonly limitConfigured: number | null;
   readonly queuedMax: number;
-  /** Waits of granted calls, by the buckets of `BOUNDS_MS`. */
+  /** Waits of granted calls, in the buckets of `BOUNDS_MS`. */
   readonly waits: readonly number[];
   readonly granted: number;
   readonly rejected: Readonly<Record<string, number>>;
   readonly refusals: Readonly<Record<string, number>>;
-  /** Calls that ended, by outcome. Absent: of an older release. */
+  /** Calls that ended, by outcome. Absent in points of an older release. */
   readonly ended?: Readonly<Record<string, number>>;
-  /** Those among the successes that the upstream answered with an error status, by status. Absent: none. */
+  /** Successes that the upstream answered with an error status, by status. Absent if there are none. */
   readonly answeredErrors?: Readonly<Record<string, number>>;
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly usd: number;
-  /** Calls granted at each member, and refused by its upstream, of those that had any. Absent: the group names none. */
+  /**
+   * Calls granted at each member, and refused by its upstream. Members without any are omitted. Absent without members.
+   */
   readonly grantedByMember?: Readonly<Record<string, number>>;
   readonly refusedByMember?: Readonly<Record<string, number>>;
-  /** The most slots that calls held at each member, of those that had any. Absent: as above, or of an older release. */
+  /** Most slots in use at each member. Absent as above, or in points of an older release. */
   readonly inUseMaxByMember?: Readonly<Record<string, number>>;
   /**
-   * Waits that ended in it, with a slot or without, by what the calls waited for: how many, and how long together in
-   * milliseconds. Calls that did not wait are in neither. Absent here and below: of an older release.
+   * Waits that ended in this step, with or without a slot, by wait reason: their number, and their total in
+   * milliseconds. Calls that did not wait do not count. These fields and those below are absent in points of an older
+   * release.
    */
   readonly waitedFor?: Readonly<Record<string, number>>;
   readonly waitedForMs?: Readonly<Record<string, number>>;
-  /** The tenants whose calls waited longest, by the waits that ended in it, and those that held slots longest. */
+  /** Tenants with the longest waits that ended in this step, and those that held slots longest. */
   readonly tenantsWaited?: TenantTimes;
   readonly tenantsHeld?: TenantTimes;
-  /** Calls that were over in it and had slots, of the keys and models with the most. Absent: of a longer step than a minute. */
+  /** Calls that ended in this step and had slots, of the most frequent keys and models. Only in steps of a minute. */
   readonly callsOf?: CallCounts;
 }
 
 /**
- * Calls of a key of an upstream's model, the most first. `key`: id of the gateway key, or the fingerprint of the provider key.
- * Bounded: those with few calls may be missing.
+ * Number of calls by key, upstream and model, the most first. `key` is the id of the gateway key, or the fingerprint of
+ * the provider key. The list is bounded, so entries with few calls may be missing.
  */
 export type CallCounts = readonly (readonly [
   key: string,
@@ -61,12 +64,12 @@ export type CallCounts = readonly (readonly [
 ])[];
 
 /**
- * Tenants with the milliseconds that theirs took, the longest first. Bounded, so what is joined of several points is at
- * least so much: a tenant that was far behind in one of them is not in it.
+ * Total milliseconds by tenant, the longest first. The list is bounded, so a sum over several points is a minimum: it
+ * misses points in which the tenant was not listed.
  */
 export type TenantTimes = readonly (readonly [tenant: string, ms: number])[];
 
-/** Events that a pool marks in its own history. Changes by operators stand in the audit log. */
+/** Events that a pool records in its own history. Changes by operators are in the audit log. */
 export type PoolMarkerKind =
   | 'upstream_pause'
   | 'breaker_opened'
@@ -76,49 +79,48 @@ export type PoolMarkerKind =
   | 'member_back'
   | 'reset';
 
-/** Something that changed how a pool grants, at an instant. */
+/** An event that changed how a pool grants. */
 export interface PoolMarker {
-  /** Epoch milliseconds; of several the first. */
+  /** Epoch milliseconds of the first event of this minute. */
   readonly at: number;
   readonly kind: PoolMarkerKind;
-  /** How often within a minute: one marker stands for all of them. */
+  /** Number of events of this kind in the minute. One marker stands for all of them. */
   readonly times: number;
-  /** Subject of the upstream's answer, as in `requests`; null: no answer of it. */
+  /** Subject of the upstream's response, such as `requests`. null if there was no response. */
   readonly why: string | null;
-  /** The member that it happened to. Absent: the group names none. */
+  /** Member of the event. Absent if the group has no members. */
   readonly member?: string;
-  /** The calls affected. Absent if they are all calls of the group or member. */
+  /** Affected calls. Absent if they are all calls of the group or member. */
   readonly scope?: ScopeFields;
   /**
-   * `until`, in epoch milliseconds; `from` and `to`, in slots; `slots`: how many were held, which releases up to
-   * 0.1.0 called `leases`. Of a reset `since` and `until`: the time of which the instance before has left no word, in
-   * epoch milliseconds; absent: of an older release, or it has left one of all of it.
+   * `until` in epoch milliseconds; `from` and `to` in slots; `slots`: held slots, which releases up to 0.1.0 called
+   * `leases`. For a reset, `since` and `until` bound the time of which the earlier instance left no data, in epoch
+   * milliseconds. They are absent if there is no such gap, or in markers of an older release.
    */
   readonly figures: Readonly<Record<string, number>>;
 }
 
-/** Maximum of markers that are kept of a pool, for as long as the points of its history. */
+/** Maximum number of stored markers of a pool. They are kept as long as the points of its history. */
 export const POOL_MARKERS_MAX = 500;
 
-/** Time of which a pool does not know what happened: its object was reset with calls in flight. */
+/** Time without data of a pool: its object was reset with calls in flight. */
 export interface HistoryGap {
-  /** Epoch milliseconds. Points in it are of what came after, if there are any. */
+  /** Epoch milliseconds. Points within the gap come from the instance after the reset. */
   readonly from: number;
   readonly to: number;
 }
 
-/** The past of one pool. */
 export interface PoolHistory {
-  /** The object's clock, in epoch milliseconds: up to when the last point tells. */
+  /** Clock of the object in epoch milliseconds. The last point reaches up to it. */
   readonly now: number;
   readonly points: readonly HistoryPoint[];
   /**
-   * From when on the pool has data, in epoch milliseconds: within the time asked for, or before it. Null: it has recorded nothing
-   * so far. Absent: from a release that does not say.
+   * Start of the pool's data within or before the requested time, in epoch milliseconds. null if it has recorded
+   * nothing. Absent from an older release.
    */
   readonly since?: number | null;
-  /** Absent: from a release that marks nothing. */
+  /** Absent from a release without markers. */
   readonly markers?: readonly PoolMarker[];
-  /** The oldest first. Absent: from a release that knows of none. */
+  /** The oldest first. Absent from a release without gaps. */
   readonly gaps?: readonly HistoryGap[];
 }

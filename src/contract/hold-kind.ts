@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { HOLD_KINDS } from '../core/words/ticket.ts';
 
-/** The kind of what holds a slot, or waits for one. */
+/** Kind of the holder of a slot, or of a waiter. */
 export const holdKind = (what: string) =>
   z
     .enum(HOLD_KINDS)
     .exactOptional()
     .describe(
-      `${what}: a WebSocket session, a turn on a connection, a lease that was asked for by itself, or a run that goes on at its upstream. Absent: a call.`,
+      `${what}: a WebSocket session, a turn on a connection, a lease acquired over HTTP, or a run that continues at its upstream. Absent if it is a call.`,
     );

@@ -11,9 +11,9 @@ export const keylessCallerSchema = z.object({
     .string()
     .nullable()
     .describe(
-      'Fingerprint of the provider key, or `anonymous` without any key. null: callers beyond those that are listed.',
+      'Fingerprint of the provider key, or `anonymous` without any key. null sums up the callers that are not listed.',
     ),
-  calls: z.int().positive().describe('Served calls.'),
+  calls: z.int().positive().describe('Number of served calls.'),
   last_at: z.iso.datetime().describe('Time of the last one.'),
 });
 

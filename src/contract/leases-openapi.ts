@@ -11,14 +11,14 @@ import {
   ticketAnswerSchema,
 } from './leases.ts';
 
-/** One route of a caller's, in the words of the document. */
+/** One route for callers, as shown in the OpenAPI document. */
 interface OperationDescription {
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: { readonly schema: z.ZodType; readonly isOptional?: true };
-  /** Answers when all is well, by status; null: nothing is in it. */
+  /** Successful responses by status. null if the body is empty. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
   readonly problems: readonly number[];
 }
@@ -26,13 +26,13 @@ interface OperationDescription {
 const ROUTES: Readonly<Record<string, OperationDescription>> = {
   'post /leases': {
     operationId: 'acquireLease',
-    summary: 'Ask for a slot in every group that a call belongs to.',
+    summary: 'Acquire a slot in every group of a call.',
     description:
-      'Requires a gateway key with `allow: [lease]`, unless the configuration says `leases: open`. The lease is granted at once, or the request is parked for at most 25 s and then answered with 202: retry with the same body and the `ticket`.',
+      'Requires a gateway key with `allow: [lease]`, unless the configuration has `leases: open`. The lease is granted immediately, or the request is parked for at most 25 s and then answered with 202. In that case, retry with the same body and the `ticket`.',
     headers: {
       'idempotency-key':
-        'A name of the caller’s, of 256 characters at the most: a request that is sent again with it, and the same group, upstream, model and slots, is the same ticket and gets the same lease.',
-      prefer: '`wait=10` has it parked for so many seconds at the most; `wait=0` not at all.',
+        'A name that the client chooses, at most 256 characters. A retried request with the same name, group, upstream, model and slots is the same ticket, and gets the same lease.',
+      prefer: '`wait=10` parks the request for at most 10 seconds. `wait=0` does not park it.',
     },
     body: { schema: leaseRequestSchema },
     answers: { 201: leaseAnswerSchema, 202: ticketAnswerSchema },
@@ -41,37 +41,38 @@ const ROUTES: Readonly<Record<string, OperationDescription>> = {
   'put /leases/{lease}': {
     operationId: 'renewLease',
     summary: 'Renew a lease.',
-    description: '410: it was taken away, has ended, or was held for as long as it may be. Stop.',
+    description:
+      '410 means that the lease was revoked, has ended, or reached its maximum hold time. Stop the call.',
     answers: { 200: renewalAnswerSchema },
     problems: [401, 403, 404, 410, 503],
   },
   'patch /leases/{lease}': {
     operationId: 'reportLease',
-    summary: 'Tell what the provider said to the call.',
+    summary: 'Report the response of the provider.',
     description:
-      'Read as the answer to a proxied call is: a refusal pauses the group, or slows it.',
+      'Interpreted like the response to a proxied call. A refusal pauses the group, or slows it down.',
     body: { schema: reportRequestSchema },
     answers: { 200: reportAnswerSchema },
     problems: [400, 401, 403, 404, 415, 503],
   },
   'delete /leases/{lease}': {
     operationId: 'releaseLease',
-    summary: 'Give the slots back. The second time changes nothing.',
-    description: 'With what the call has used, limits of tokens and budgets are settled.',
+    summary: 'Release a lease. Idempotent.',
+    description: 'The reported usage settles token limits and budgets.',
     body: { schema: releaseRequestSchema, isOptional: true },
     answers: { 204: null },
     problems: [400, 401, 403, 404, 415, 503],
   },
   'delete /tickets/{ticket}': {
     operationId: 'leaveQueue',
-    summary: 'Leave the queue. The second time changes nothing.',
-    description: 'What was granted to the ticket meanwhile is given back too.',
+    summary: 'Leave the queue. Idempotent.',
+    description: 'Also releases slots that were granted to the ticket in the meantime.',
     answers: { 204: null },
     problems: [401, 403, 404, 503],
   },
 };
 
-/** The routes of leases as OpenAPI 3.1 describes them, made of the schemas that their handlers check by. */
+/** The lease routes as OpenAPI 3.1, generated from the schemas that validate them. */
 export function leasesOpenApi(): OpenApiDocument {
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
   for (const [key, route] of Object.entries(ROUTES)) {
@@ -84,7 +85,7 @@ export function leasesOpenApi(): OpenApiDocument {
       title: 'Headgate leases',
       version: '1',
       description:
-        'Slots for calls that Headgate cannot pass on. Authentication is that of calls. Problems are RFC 9457, with `reason` in the body and in `headgate-reason`.',
+        'Slots for calls that Headgate cannot proxy. Authentication is the same as for calls. Problems follow RFC 9457, with `reason` in the body and in `headgate-reason`.',
     },
     servers: [{ url: '/' }],
     tags: [{ name: 'leases' }],
@@ -115,12 +116,12 @@ function operation(
   const text = { type: 'string' };
   const inPath: OpenApiParameter[] =
     named === undefined ? [] : [{ name: named, in: 'path', required: true, schema: text }];
-  const inHeaders = Object.entries(headers).map(([name, says]): OpenApiParameter => ({
+  const inHeaders = Object.entries(headers).map(([name, meaning]): OpenApiParameter => ({
     name,
     in: 'header',
     required: false,
     schema: text,
-    description: says,
+    description: meaning,
   }));
   return {
     operationId,
@@ -145,7 +146,7 @@ function answersOf(answers: OperationDescription['answers']): Responses {
   return Object.entries(answers).map(([status, schema]) => [
     status,
     {
-      description: status === '202' ? 'It waits.' : 'Done.',
+      description: status === '202' ? 'The request is queued.' : 'Success.',
       content:
         schema === null ? {} : { 'application/json': { schema: jsonSchema(schema, 'output') } },
     },
@@ -155,7 +156,7 @@ function answersOf(answers: OperationDescription['answers']): Responses {
 function problemsOf(problems: readonly number[]): Responses {
   const schema = { $ref: '#/components/schemas/Problem' };
   const content = { 'application/problem+json': { schema } };
-  return problems.map((status) => [String(status), { description: 'A problem.', content }]);
+  return problems.map((status) => [String(status), { description: 'Problem.', content }]);
 }
 
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): unknown {

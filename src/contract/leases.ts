@@ -4,19 +4,16 @@ import { LANES } from '../core/words/ticket.ts';
 import { waitCauseSchema } from './decisions.ts';
 import type { Frozen } from './frozen.ts';
 
-/**
- * Leases that a caller asks for by itself, for calls that Headgate cannot pass on: bodies of `/leases` and `/tickets`,
- * and their answers.
- */
+/** Bodies and responses of `/leases` and `/tickets`: leases over HTTP for calls that Headgate cannot proxy. */
 
 const count = z.int().min(0);
 const ms = z.int().min(0);
-/** Maximum tokens of one call: far more than any model accepts. */
+/** Maximum tokens of one call, far more than any model accepts. */
 const TOKENS_MAX = 10_000_000;
 const tokens = count.max(TOKENS_MAX);
 const name = z.string().min(1).max(256);
 
-/** Maximum length of a token that is sent back: our own are far shorter. */
+/** Maximum length of a token that a client sends. Headgate's tokens are far shorter. */
 export const TOKEN_LENGTH_MAX = 8_192;
 const token = z.string().min(1).max(TOKEN_LENGTH_MAX);
 
@@ -29,17 +26,17 @@ const usageSchema = z
   .strictObject({
     input_tokens: tokens
       .exactOptional()
-      .meta({ description: 'Input tokens, those from a cache among them.', unit: 'tokens' }),
+      .meta({ description: 'Input tokens, including cached ones.', unit: 'tokens' }),
     output_tokens: tokens
       .exactOptional()
-      .meta({ description: 'Output tokens, reasoning among them.', unit: 'tokens' }),
+      .meta({ description: 'Output tokens, including reasoning.', unit: 'tokens' }),
     cached_tokens: tokens.exactOptional().meta({
-      description: 'Input tokens that came from a cache.',
+      description: 'Cached input tokens.',
       unit: 'tokens',
     }),
   })
   .describe(
-    'Usage of the call, as its provider counted it. It is charged if the key has `allow: [lease_usage]`; otherwise the reservation is charged.',
+    'Usage of the call, as counted by its provider. It is charged if the key has `allow: [lease_usage]`. Otherwise, the reservation is charged.',
   );
 
 /** `POST /leases`. */
@@ -47,54 +44,50 @@ export const leaseRequestSchema = z
   .strictObject({
     group: name
       .exactOptional()
-      .describe('The group in which a slot is wanted. Either this, or `upstream`.'),
+      .describe('Group in which to acquire a slot. Send either `group` or `upstream`.'),
     upstream: name
       .exactOptional()
-      .describe(
-        'The upstream that the call goes to: its groups are found as those of a proxied call.',
-      ),
-    model: name
-      .exactOptional()
-      .describe('The model that the call is for, by which groups are found and prices known.'),
-    lane: z.enum(LANES).exactOptional().describe('The lane, as in `headgate-lane`.'),
+      .describe('Upstream of the call. Its groups are determined as for a proxied call.'),
+    model: name.exactOptional().describe('Model of the call. It determines groups and prices.'),
+    lane: z.enum(LANES).exactOptional().describe('Lane of the call, as in `headgate-lane`.'),
     agent: z
       .string()
       .max(200)
       .exactOptional()
-      .describe('The agent run that the call belongs to, as in `headgate-agent`.'),
+      .describe('Agent run of the call, as in `headgate-agent`.'),
     agent_started_at: instant
       .exactOptional()
-      .describe('When that run began: epoch milliseconds, or RFC 3339.'),
+      .describe('Start of the agent run: epoch milliseconds, or RFC 3339.'),
     slots: z.int().min(1).max(9_999).exactOptional().meta({
-      description: 'Slots that the call takes, as in `headgate-weight`. Absent: 1.',
+      description: 'Slots that the call takes, as in `headgate-weight`. Defaults to 1.',
       unit: 'slots',
     }),
     max_wait_ms: ms.exactOptional().meta({
       description:
-        'How long it may wait, from its first request on. 0: not at all. Absent: as long as the group allows.',
+        'Maximum wait since the first request. 0 means no wait. Absent means as long as the group allows.',
       unit: 'ms',
     }),
     estimate: z
       .strictObject({
         input_tokens: tokens.exactOptional().meta({
-          description: 'Expected input tokens. 0 or absent: unknown, which reserves 16,384.',
+          description: 'Expected input tokens. 0 or absent means unknown, which reserves 16,384.',
           unit: 'tokens',
         }),
         output_tokens: tokens
           .exactOptional()
-          .meta({ description: 'The most output tokens that it will use.', unit: 'tokens' }),
+          .meta({ description: 'Maximum output tokens.', unit: 'tokens' }),
       })
       .exactOptional()
-      .describe('What is reserved of limits of tokens and of budgets until `usage` says better.'),
+      .describe('Reservation from token limits and budgets, until `usage` replaces it.'),
     parents: z
       .array(z.string().min(1).max(100))
       .max(4)
       .exactOptional()
-      .describe('Ids of leases of the call that this one is made for, as in `headgate-parent`.'),
+      .describe('Lease ids of the parent call, as in `headgate-parent`.'),
     ticket: token
       .exactOptional()
       .describe(
-        'What a 202, or a report, gave: asks again, with the same body, and keeps place and age.',
+        'Ticket of a 202 or of a report. Retries with the same body keep their place and age.',
       ),
   })
   .refine(({ group, upstream }) => (group === undefined) !== (upstream === undefined), {
@@ -107,23 +100,24 @@ export const leaseAnswerSchema = z.object({
   lease: z
     .string()
     .describe(
-      'What the lease is renewed, reported on and released by. Opaque, and of this caller alone.',
+      'Lease token. Use it to renew, report on and release the lease. It is opaque, and valid only for this caller.',
     ),
-  lease_ids: z.array(z.string()).describe('Ids of the lease in its groups, as operators see them.'),
-  groups: z.array(z.string()).describe('The groups in which it holds slots, narrow first.'),
+  lease_ids: z.array(z.string()).describe('Ids of the lease in its groups, as shown to operators.'),
+  groups: z.array(z.string()).describe('Groups in which it holds slots, narrow ones first.'),
   member: z
     .string()
     .nullable()
-    .describe('The member of its group that the call goes to. Null: its group names none.'),
+    .describe('Member that runs the call. null if the group has no members.'),
   expires_at: z.iso
     .datetime()
-    .describe('When it lapses unless it is renewed, by the clock of Headgate.'),
+    .describe('Time at which it expires unless it is renewed, by the clock of Headgate.'),
   expires_after_ms: ms.meta({
-    description: 'The same, from when the request was sent: for those whose clocks differ.',
+    description:
+      'Time until it expires, from the sending of the request. Use it if clocks may differ.',
     unit: 'ms',
   }),
-  renew_within_ms: ms.meta({ description: 'How soon it is to be renewed.', unit: 'ms' }),
-  waited_ms: ms.meta({ description: 'How long it waited, from its first request on.', unit: 'ms' }),
+  renew_within_ms: ms.meta({ description: 'Time within which to renew it.', unit: 'ms' }),
+  waited_ms: ms.meta({ description: 'Wait since the first request.', unit: 'ms' }),
 });
 
 /** 202 of `POST /leases`. */
@@ -131,19 +125,21 @@ export const ticketAnswerSchema = z.object({
   ticket: z
     .string()
     .describe(
-      'Send it with the same body after `retry_after_ms`. The place is kept until five seconds after that, its age forever.',
+      'Send it with the same body after `retry_after_ms`. The ticket keeps its place until five seconds after that, and its age permanently.',
     ),
-  position: count.nullable().describe('Waiters ahead of it. Null: not known.'),
+  position: count.nullable().describe('Number of waiters ahead of it. null if it is unknown.'),
   estimate_ms: ms.nullable().meta({
     description:
-      'How long it will probably wait from now on. null if nothing is known of it: no call has ended for long, or an operator ends the wait.',
+      'Estimated remaining wait. null if it is unknown because no call has ended for a long time, or because an operator ends the wait.',
     unit: 'ms',
   }),
-  group: z.string().describe('The group that it waits in, of those that it needs slots of.'),
-  waits_for: waitCauseSchema.exactOptional().describe('Why it waits now. Absent: not known.'),
+  group: z.string().describe('Group in which it is queued, out of those in which it needs slots.'),
+  waits_for: waitCauseSchema
+    .exactOptional()
+    .describe('Current wait reason. Absent if it is unknown.'),
   retry_after_ms: ms.meta({
     description:
-      'When to retry. 0: at once. 3000: a newer request for the same ticket waits instead of this one.',
+      'When to retry. 0 means immediately. 3000 means that a newer request for the same ticket waits instead of this one.',
     unit: 'ms',
   }),
 });
@@ -164,20 +160,20 @@ export const reportRequestSchema = z
       .min(100)
       .max(599)
       .exactOptional()
-      .describe('Status of the provider’s answer. Absent: there was none.'),
+      .describe('Status of the provider’s response. Absent if there was none.'),
     headers: z
       .record(z.string().max(256), z.string().max(4_096))
-      .refine((all) => Object.keys(all).length <= 200, 'expected 200 headers at the most')
+      .refine((all) => Object.keys(all).length <= 200, 'expected at most 200 headers')
       .exactOptional()
-      .describe('Headers of that answer: waits and limits are read of them.'),
+      .describe('Headers of that response. Waits and limits are read from them.'),
     error: z
       .union([z.string().max(65_536), z.record(z.string(), z.unknown())])
       .exactOptional()
-      .describe('Body of an answer that is an error, or the message of a connection that broke.'),
+      .describe('Body of an error response, or the message of a broken connection.'),
   })
   .refine(({ status, error }) => status !== undefined || error !== undefined, {
     path: ['status'],
-    error: 'expected status, or error where there was no answer',
+    error: 'expected status, or error if there was no response',
   });
 
 /** 200 of `PATCH /leases/{lease}`. */
@@ -185,21 +181,21 @@ export const reportAnswerSchema = z.object({
   action: z
     .enum(['go_on', 'again', 'stop'])
     .describe(
-      '`go_on`: the lease lives on. `again`: the slot went back; wait, then ask with `ticket`. `stop`: the slot went back, and another try does not help.',
+      '`go_on`: the lease continues. `again`: the slot was released; wait, then retry with `ticket`. `stop`: the slot was released, and a retry does not help.',
     ),
-  after_ms: ms.meta({ description: 'How long to wait before that.', unit: 'ms' }),
+  after_ms: ms.meta({ description: 'Wait before the retry.', unit: 'ms' }),
   ticket: z
     .string()
     .exactOptional()
-    .describe('Of `again`: to be sent with the same body, and keeps the age.'),
+    .describe('For `again`: send it with the same body. The ticket keeps its age.'),
 });
 
-/** `DELETE /leases/{lease}`: the body may be left out. */
+/** `DELETE /leases/{lease}`. The body is optional. */
 export const releaseRequestSchema = z.strictObject({
   outcome: z
     .enum(OUTCOMES_REPORTED)
     .exactOptional()
-    .describe('How the call ended. Absent: `success`.'),
+    .describe('How the call ended. Defaults to `success`.'),
   usage: usageSchema.exactOptional(),
 });
 

@@ -1,14 +1,14 @@
-/** Name of the object of a group or of one partition of it. `#` may not stand in a group's name. */
+/** Name of the object of a group, or of one of its partitions. The name of a group cannot contain `#`. */
 export function poolName(group: string, partition: string | null): string {
   return partition === null ? group : `${group}#${partition}`;
 }
 
-/** Names of automatic groups begin with this, and no others. */
+/** Prefix of the names of automatic groups. No other group has it. */
 export const AUTO_PREFIX = 'auto:';
 
 /**
- * Partition that the newcomers of a group with too many partitions share. No value of a caller's
- * becomes this: encoded, it has no at sign.
+ * Partition that further values of a group with too many partitions share. It cannot collide with the value of a
+ * caller, because encoding removes the at sign.
  */
 export const OVERFLOW_PARTITION = '@overflow';
 
@@ -18,14 +18,14 @@ interface NamedPool {
 }
 
 /**
- * Whether a pool exists because of a value that a caller sent. Callers can make up values, so nothing of such a pool stays
- * before its first success.
+ * Whether a pool exists because of a value that a caller sent. Callers can make up values, so such a pool stores
+ * nothing before its first success.
  */
 export function isVerifiedLater({ partition }: NamedPool): boolean {
   return partition !== null && partition !== OVERFLOW_PARTITION;
 }
 
-/** Whether that value is a provider key, which is proved with its pool. */
+/** Whether that value is a provider key. The success that verifies the key also verifies its pool. */
 export function isOfProviderKey(pool: NamedPool): boolean {
   return pool.group.startsWith(AUTO_PREFIX) && isVerifiedLater(pool);
 }

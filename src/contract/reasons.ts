@@ -1,6 +1,6 @@
 import type { Rejection } from '../core/words/rejection.ts';
 
-/** The machine-readable reason of a rejection of ours: the value of `headgate-reason`. */
+/** The machine-readable reason of a rejection by Headgate: the value of `headgate-reason`. */
 export type Reason =
   | Rejection['reason']
   | 'limiter_unavailable'
@@ -40,7 +40,7 @@ export type Reason =
 
 interface ReasonShape {
   readonly status: number;
-  /** Whether the same call may succeed later. A permanent one is never a 429 or a 5xx that SDKs retry. */
+  /** No retry of the same call can succeed. Such a reason never has a 429 or 5xx status, because SDKs retry those. */
   readonly permanent: boolean;
 }
 
@@ -63,12 +63,12 @@ export const REASONS: Record<Reason, ReasonShape> = {
   too_many_groups: { status: 400, permanent: true },
   limiter_unavailable: { status: 503, permanent: false },
   limiter_overloaded: { status: 503, permanent: false },
-  // The owner of the account has to act first, and clients retry any 5xx.
+  // The owner of the account must act first, and clients retry any 5xx.
   account_capped: { status: 424, permanent: true },
   too_many_bytes_waiting: { status: 503, permanent: false },
   upstream_unreachable: { status: 502, permanent: false },
   upstream_redirects: { status: 502, permanent: false },
-  // An operator has to act first, and clients repeat any 5xx.
+  // An operator must act first, and clients retry any 5xx.
   secret_missing: { status: 424, permanent: true },
   setting_invalid: { status: 424, permanent: true },
   upstream_unknown: { status: 404, permanent: true },
@@ -98,26 +98,26 @@ export const REASONS: Record<Reason, ReasonShape> = {
   internal: { status: 500, permanent: false },
 };
 
-/** An error of Headgate's own that a caller is told, before it is put into the caller's dialect. */
+/** An error of Headgate's own, before it is written in the caller's dialect. */
 export interface ErrorReply {
   readonly reason: Reason;
-  /** A full sentence for people: what was wrong, and what was expected. Never a secret. */
+  /** Full sentences for people: what happened, why, and what to do. Never contains a secret. */
   readonly message: string;
   readonly retryAfterMs?: number;
-  /** Nobody knows how long it will last. */
+  /** The duration of the cause is unknown. */
   readonly isUnforeseen?: boolean;
-  /** Another try will not help for long, whatever is usual for the reason. */
+  /** Overrides the reason: a retry will not help for a long time. */
   readonly isPermanent?: boolean;
-  /** When the cause ends, if a retry before that cannot succeed. For callers that can wait long. */
+  /** Time after which a retry may succeed, for callers that can wait long. */
   readonly endsInMs?: number;
-  /** How often the upstream was called. */
+  /** Number of attempts at the upstream. */
   readonly tries?: number;
-  /** Facts of the refused call that only its error knows, for the count of refusals. Callers do not get them. */
+  /** Facts about the rejected call that only its error has, for the count of rejections. Not sent to callers. */
   readonly about?: {
     readonly key?: { readonly id: string; readonly team?: string | null };
     readonly group?: string;
     readonly upstream?: string;
   };
-  /** Methods that the route serves, sent as `Allow`. Absent: the error does not concern the method. */
+  /** Methods that the route serves, sent as `Allow`. Absent if the error does not concern the method. */
   readonly allow?: readonly string[];
 }

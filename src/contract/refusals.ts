@@ -2,48 +2,49 @@ import * as z from 'zod';
 import type { Frozen } from './frozen.ts';
 import { REASONS, type Reason } from './reasons.ts';
 
-/** Every reason, in the order of `reasons.ts`. The cast is sound: the record has each reason, and nothing else. */
+/** All reasons, in the order of `reasons.ts`. The cast is sound because the record has exactly the reasons as keys. */
 export const REASON_NAMES = Object.keys(REASONS) as [Reason, ...Reason[]];
 
-/** Time for which the directory keeps the sums of refused calls, in milliseconds. */
+/** Time for which the directory keeps the counts of rejected calls. */
 export const REFUSALS_KEPT_MS = 3_600_000;
 
-/** Length of time that one sum covers at most. */
+/** Maximum time that one count covers. */
 export const REFUSAL_MINUTE_MS = 60_000;
 
-const name = (of: string) => z.string().nullable().describe(of);
+const name = (description: string) => z.string().nullable().describe(description);
 
-/** Refusals of Headgate's own with the same facts, of one minute or longer. */
+/** Rejections by Headgate with the same facts, over a minute or longer. */
 export const refusalCountSchema = z.object({
-  reason: z.enum(REASON_NAMES).describe('The reason, as in the header `headgate-reason`.'),
+  reason: z.enum(REASON_NAMES).describe('Reason, as in the header `headgate-reason`.'),
   key: name(
-    'Id of the gateway key, or the fingerprint of the provider key. null: the call had none, or there are too many to list.',
+    'Id of the gateway key, or fingerprint of the provider key. null if the call had none, or there are too many to list.',
   ),
   key_kind: z
     .enum(['gateway', 'provider'])
     .nullable()
     .describe('Kind of `key`. null if `key` is null.'),
-  team: name('The team of the gateway key. null: none, or not known.'),
-  group: name('The group that refused the call, or that it belongs to. null: none, or not known.'),
-  upstream: name('The upstream of the call. null: not known, or not configured.'),
-  model: name(
-    'The model that the call names. null: none, not read, or there are too many to list.',
+  team: name('Team of the gateway key. null if there is none, or it is unknown.'),
+  group: name(
+    'Group that rejected the call, or that it belongs to. null if there is none, or it is unknown.',
   ),
-  count: z.int().positive().describe('Number of refused calls.'),
+  upstream: name('Upstream of the call. null if it is unknown, or not configured.'),
+  model: name(
+    'Model that the call names. null if there is none, it was not read, or there are too many to list.',
+  ),
+  count: z.int().positive().describe('Number of rejected calls.'),
   first_at: z.iso.datetime().describe('Time of the first one.'),
   last_at: z.iso.datetime().describe('Time of the last one.'),
-  message: z.string().describe('The error message of one of them, without secrets.'),
+  message: z.string().describe('Error message of one of them, without secrets.'),
   request_ids: z
     .array(z.string())
     .describe(
-      'Ids of the latest requests, as their callers sent them in `x-request-id` or `x-client-request-id`, or Cloudflare in `cf-ray`.',
+      'Ids of the latest requests, from the header `x-request-id` or `x-client-request-id` of the caller, or from `cf-ray`.',
     ),
 });
 
-/** Refused calls with the same facts. */
 export type RefusalCount = Frozen<z.output<typeof refusalCountSchema>>;
 
-/** Refusals since they were first counted, for metrics: without texts that callers choose. */
+/** Rejections since counting began, for metrics. It contains no texts that callers choose. */
 export type RefusalTotal = Pick<
   RefusalCount,
   'reason' | 'key' | 'team' | 'group' | 'upstream' | 'count'

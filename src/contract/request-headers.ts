@@ -2,30 +2,29 @@ import * as z from 'zod';
 import { LANES, type Lane } from '../core/words/ticket.ts';
 import { clientWaitMs } from './client-timeouts.ts';
 
-/** Headers in which a caller may say more of its call, all optional. */
+/** Optional headers in which a caller describes its call. */
 export interface CallerHeaders {
   readonly upstream: string | null;
   readonly model: string | null;
   readonly lane: Lane | null;
   /** Slots that the call takes. */
   readonly weight: number;
-  /** The agent run that the call belongs to. */
   readonly agent: string | null;
-  /** When that run began, in epoch milliseconds. Null: the group remembers when it first saw it. */
+  /** Start of the agent run, in epoch milliseconds. null means the time at which the group first saw it. */
   readonly agentStartedAt: number | null;
-  /** Leases of the call that this one is made for. */
+  /** Lease ids of the parent call. */
   readonly parents: readonly string[];
-  /** How long the call may wait, in milliseconds. 0: not at all. Null: as long as the group allows. */
+  /** Maximum wait in milliseconds. 0 means no wait, and null means as long as the group allows. */
   readonly maxWaitMs: number | null;
-  /** The part of `maxWaitMs` that the caller chose for Headgate, without the time-outs of its client. */
+  /** The wait that the caller chose for Headgate, without the time-outs of its client. */
   readonly chosenWaitMs: number | null;
-  /** Whether comments are wanted while a stream waits. */
+  /** Whether the caller wants comments on a queued stream. */
   readonly wantsKeepalive: boolean;
 }
 
 /**
- * Headers in which agents name their run or session already, the most particular first: sub-agents of
- * Claude Code, its sessions, Codex, and what others have in common.
+ * Headers in which agents already name their run or session, the most specific first: sub-agents of Claude Code, its
+ * sessions, Codex, and headers that several agents share.
  */
 const AGENT_HEADERS = [
   'headgate-agent',
@@ -40,7 +39,7 @@ const AGENT_HEADERS = [
 
 /**
  * Headers that name the user or session of a call without an agent, users first, because a user may open many sessions.
- * They count for the scheduling order alone, so they are read only once the call has to wait.
+ * They affect only the scheduling order, so they are read only once the call must wait.
  */
 export const SESSION_HEADERS = [
   'x-user-id',
@@ -61,7 +60,7 @@ export const SESSION_HEADERS = [
 const AGENT_LENGTH_MAX = 200;
 const PARENTS_MAX = 4;
 
-/** Maximum length of a parent's id. Our own are half as long; a longer one names no lease. */
+/** Maximum length of a parent's id. Real ids are half as long, so a longer one names no lease. */
 const PARENT_LENGTH_MAX = 100;
 
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000 } as const;
@@ -81,7 +80,7 @@ const instant = z
   .transform((text) => (/^\d{10,16}$/.test(text) ? Number(text) : Date.parse(text)))
   .refine((at) => Number.isFinite(at), 'expected epoch milliseconds or an RFC 3339 time');
 
-const said = z.object({
+const ownHeaders = z.object({
   'headgate-max-wait': maxWait.nullable(),
   'headgate-lane': z
     .string()
@@ -92,14 +91,14 @@ const said = z.object({
   'headgate-weight': z
     .string()
     .trim()
-    .regex(/^[1-9]\d{0,3}$/, 'expected a whole number from 1 on')
+    .regex(/^[1-9]\d{0,3}$/, 'expected a whole number of at least 1')
     .transform(Number)
     .nullable(),
   'headgate-agent-started-at': instant.nullable(),
   'headgate-keepalive': z.literal('sse', 'expected sse').nullable(),
 });
 
-type ParsedHeaders = z.output<typeof said>;
+type ParsedHeaders = z.output<typeof ownHeaders>;
 
 const NOTHING: ParsedHeaders = {
   'headgate-max-wait': null,
@@ -115,7 +114,7 @@ export type HeadersRead =
   | { readonly ok: true; readonly value: CallerHeaders }
   | { readonly ok: false; readonly message: string };
 
-/** Reads the caller's headers; one that is not understood is an error that names it. */
+/** Parses the caller's headers. The error for an invalid header names it. */
 export function readCallerHeaders(headers: Headers): HeadersRead {
   const own = readOwn(headers);
   if ('message' in own) return { ok: false, message: own.message };
@@ -139,13 +138,15 @@ export function readCallerHeaders(headers: Headers): HeadersRead {
   return { ok: true, value };
 }
 
-/** Most calls carry none of these headers, and then nothing is parsed. */
+/** Most calls carry none of these headers, so nothing is parsed for them. */
 function readOwn(headers: Headers): ParsedHeaders | { readonly message: string } {
   if (!NAMES.some((name) => headers.has(name))) return NOTHING;
-  const parsed = said.safeParse(Object.fromEntries(NAMES.map((name) => [name, headers.get(name)])));
+  const parsed = ownHeaders.safeParse(
+    Object.fromEntries(NAMES.map((name) => [name, headers.get(name)])),
+  );
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  return { message: `${String(issue?.path[0])}: ${issue?.message ?? 'not understood'}.` };
+  return { message: `${String(issue?.path[0])}: ${issue?.message ?? 'invalid value'}.` };
 }
 
 function agentOf(headers: Headers): string | null {

@@ -1,18 +1,18 @@
 import * as z from 'zod';
 import type { Frozen } from './frozen.ts';
 
-/** The calls that a refusal is about, as shown to operators. They match every value that is not null. */
+/** The calls that a refusal concerns, as shown to operators. */
 export const callScopeSchema = z
   .object({
     model: z
       .string()
       .nullable()
-      .describe('The model, in lower case. Empty for calls that name no model. null means any.'),
+      .describe('Model, in lower case. Empty for calls that name no model. null means any.'),
     service_tier: z
       .string()
       .nullable()
       .describe(
-        'The service tier in lower case, unless it is the default. `unknown` if the body was too large to read. null means any.',
+        'Service tier in lower case, unless it is the default. `unknown` if the body was too large to read. null means any.',
       ),
     credential: z
       .string()
@@ -25,7 +25,7 @@ export const callScopeSchema = z
 
 export type ScopeFields = Frozen<z.output<typeof callScopeSchema>>;
 
-/** Kinds of scopes, by the values that they name. A fixed set, so that metrics can use it as a label. */
+/** Kinds of scopes, by the values that they name. The set is fixed, so that metrics can use it as a label. */
 export type ScopeKind =
   | 'model'
   | 'tier'

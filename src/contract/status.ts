@@ -6,7 +6,7 @@ import type { Frozen } from './frozen.ts';
 import { holdKind } from './hold-kind.ts';
 import { callScopeSchema } from './scope.ts';
 
-/** The state of a pool of slots at one moment: a group, or one partition of it. */
+/** The current state of a pool: a group, or one of its partitions. */
 
 const count = z.int().min(0);
 const ms = z.number().min(0);
@@ -14,18 +14,15 @@ const instant = z.iso.datetime();
 const totals = z.record(z.string(), z.number());
 
 const limitStatusSchema = z.object({
-  configured: z
-    .number()
-    .nullable()
-    .describe('Slots that the configuration sets. Null: it sets no bound.'),
+  configured: z.number().nullable().describe('Configured slots. null means unlimited.'),
   effective: z
     .number()
     .nullable()
-    .describe('Slots that can be granted, with what was learned. Null: any number.'),
+    .describe('Slots that can be granted, including what was learned. null means unlimited.'),
   source: z
     .enum(['configured', 'built_in', 'unknown', 'learned'])
     .describe(
-      'Where `effective` comes from: the configuration, the table of known limits, the 64 of an unknown provider, or what the upstream has shown to take.',
+      'Source of `effective`: the configuration, the table of known limits, the 64 slots of an unknown provider, or what the upstream was observed to accept.',
     ),
 });
 
@@ -33,20 +30,22 @@ const rateStatusSchema = z.object({
   limit: z.number().describe('The limit, in requests or tokens.'),
   left: z
     .number()
-    .describe('Requests or tokens that may go at once now. Below 0: more was used than reserved.'),
+    .describe('Requests or tokens that can start now. Negative if more was used than reserved.'),
 });
 
 const spendStatusSchema = z.object({
-  hour_usd: z.number().meta({ description: 'Spent in the present hour of UTC.', unit: 'USD' }),
-  day_usd: z.number().meta({ description: 'Spent in the present day of UTC.', unit: 'USD' }),
-  month_usd: z.number().meta({ description: 'Spent in the present month of UTC.', unit: 'USD' }),
-  reserved_usd: z.number().meta({ description: 'Estimates of what is in flight.', unit: 'USD' }),
+  hour_usd: z.number().meta({ description: 'Spend in the current UTC hour.', unit: 'USD' }),
+  day_usd: z.number().meta({ description: 'Spend in the current UTC day.', unit: 'USD' }),
+  month_usd: z.number().meta({ description: 'Spend in the current UTC month.', unit: 'USD' }),
+  reserved_usd: z
+    .number()
+    .meta({ description: 'Estimated cost of the calls in flight.', unit: 'USD' }),
   day_usd_by_key: totals.meta({
-    description: 'Cost of this day by tenant, of the 20 who spent most.',
+    description: 'Spend in the current UTC day by tenant, of the 20 with the highest spend.',
     unit: 'USD',
   }),
   day_usd_by_agent: totals.meta({
-    description: 'Cost of this day by agent run, of the 20 that spent most.',
+    description: 'Spend in the current UTC day by agent run, of the 20 with the highest spend.',
     unit: 'USD',
   }),
 });
@@ -57,13 +56,12 @@ const outSchema = z.object({
   reason: z
     .enum(['unauthorized', 'quota', 'egress'])
     .describe(
-      'Why: its key was refused, its account has nothing left, or calls from where the Worker runs are refused.',
+      'Cause: its key was refused, its account has no quota left, or calls from the location of the Worker are refused.',
     ),
-  since: instant.describe('Since when.'),
-  probe_at: instant.describe('From when a call may probe whether it serves again.'),
+  since: instant.describe('Time of the ejection.'),
+  probe_at: instant.describe('Time from which a call may probe the member.'),
 });
 
-/** A pause that the upstream asked for. */
 const pauseSchema = z.object({
   message: z
     .string()
@@ -72,20 +70,20 @@ const pauseSchema = z.object({
   probe_at: instant
     .nullable()
     .describe(
-      'When the next call may probe the pause. null if no call will, or a probe is in flight.',
+      'Time at which the next call may probe the pause. null if no call will, or a probe is in flight.',
     ),
 });
 
 /** Maximum scopes that a status lists. */
 export const SCOPES_SHOWN_MAX = 64;
 
-/** Lessons about the calls of one scope at their upstream. */
+/** What was learned about the calls of one scope at their upstream. */
 const scopeStatusSchema = z.object({
   about: callScopeSchema,
   member: z
     .string()
     .exactOptional()
-    .describe('The member whose calls these are. Absent if the group has no members.'),
+    .describe('Member of these calls. Absent if the group has no members.'),
   in_use: count.meta({ description: 'Slots that these calls hold.', unit: 'slots' }),
   limit: z.number().nullable().meta({
     description:
@@ -94,265 +92,275 @@ const scopeStatusSchema = z.object({
   }),
   paused_until: instant
     .nullable()
-    .describe('When the pause of these calls ends. null if they are not paused.'),
+    .describe('Time at which the pause of these calls ends. null if they are not paused.'),
   pause: pauseSchema.exactOptional().describe('Details of that pause. Absent if there is none.'),
   breaker: z
     .enum(['closed', 'open', 'half_open'])
     .describe('State of the breaker of these calls, the worst if there are several pools.'),
   breaker_until: instant
     .nullable()
-    .describe('When an open breaker admits the first probe. null if it is not open.'),
+    .describe('Time at which an open breaker admits the first probe. null if it is not open.'),
   queued: count.meta({
-    description: 'Queued calls that this scope holds now.',
+    description: 'Number of queued calls that this scope holds.',
     unit: 'calls',
   }),
   last_refused_at: instant.describe(
-    'When the upstream last refused these calls, or asked them to wait.',
+    'Time at which the upstream last refused these calls, or asked them to wait.',
   ),
 });
 
-/** A place where calls of a group run. Of several pools the figures are added up. */
+/** A place where calls of a group run. Figures of several pools are added up. */
 const memberStatusSchema = z.object({
   id: z.string().describe('Id of the member.'),
   upstream: z
     .string()
     .nullable()
-    .describe('Id of its upstream. Null: the configuration does not name the member any more.'),
-  tier: z.int().describe('Its tier, as configured.'),
-  weight: z.number().describe('Its weight, as configured.'),
-  enabled: z
-    .boolean()
-    .describe(
-      'False: switched off, by an operator who took it out or otherwise. It gets no calls.',
-    ),
-  limit: limitStatusSchema.describe('Its limit of slots. Of a split group that of each partition.'),
+    .describe('Id of its upstream. null if the configuration no longer contains the member.'),
+  tier: z.int().describe('Configured tier.'),
+  weight: z.number().describe('Configured weight.'),
+  enabled: z.boolean().describe('If false, the member is disabled and gets no calls.'),
+  limit: limitStatusSchema.describe('Slot limit. In a split group, that of each partition.'),
   in_use: count.meta({ description: 'Slots that calls hold there.', unit: 'slots' }),
   cooling: count.meta({
-    description: 'Slots that are kept back for a while after their call.',
+    description: 'Slots that are unavailable for a while after their call.',
     unit: 'slots',
   }),
   unclaimed: count.meta({
     description:
-      'Slots that may have been handed out there before the last reset, and of which nobody has been heard yet.',
+      'Orphaned slots: granted before the last reset, and neither reclaimed nor expired since.',
     unit: 'slots',
   }),
   paused_until: instant
     .nullable()
-    .describe('When the upstream backoff ends. null if there is none.'),
+    .describe('Time at which the upstream backoff ends. null if there is none.'),
   pause: pauseSchema.exactOptional().describe('Details of that pause. Absent if there is none.'),
   breaker: z
     .enum(['closed', 'open', 'half_open'])
-    .describe('Its breaker. Of several pools the worst is told.'),
+    .describe('State of its breaker, the worst if there are several pools.'),
   breaker_until: instant
     .nullable()
-    .describe('When an open breaker admits the first probe. null if it is not open.'),
+    .describe('Time at which an open breaker admits the first probe. null if it is not open.'),
   about: callScopeSchema
     .exactOptional()
     .describe(
-      'The calls to which `paused_until`, `breaker` and a learned `limit` of this member apply. Absent if they apply to all of its calls.',
+      'Calls to which `paused_until`, `breaker` and a learned `limit` of this member apply. Absent if they apply to all of its calls.',
     ),
   out: outSchema
     .nullable()
     .describe(
-      'The refusal for which it gets no calls until it serves again. Null: it is in. Of several pools, one.',
+      'The refusal that ejected the member, until it serves again. null if it is not ejected. One of them if there are several pools.',
     ),
   rates: z
     .record(z.string(), rateStatusSchema)
     .nullable()
-    .describe('Its limits of requests and tokens. Null: several pools, which have their own.'),
-  spend: memberSpendSchema.nullable().describe('Its cost. Null: it is not counted here.'),
-  granted_total: count.describe('Calls granted there since the instance began.'),
+    .describe(
+      'Request and token limits. null if there are several pools, which each have their own.',
+    ),
+  spend: memberSpendSchema.nullable().describe('Spend. null if it is not counted here.'),
+  granted_total: count.describe('Calls granted there since the instance started.'),
   refused_total: count.describe('Calls that its upstream refused since then.'),
-  input_tokens_total: z.number().describe('Tokens of its requests since then.'),
-  output_tokens_total: z.number().describe('Tokens of its answers since then.'),
+  input_tokens_total: z.number().describe('Input tokens since then.'),
+  output_tokens_total: z.number().describe('Output tokens since then.'),
   cost_usd_total: z.number().meta({ description: 'Cost of its calls since then.', unit: 'USD' }),
   retired: z
     .literal(true)
     .exactOptional()
-    .describe('The configuration names it no more: it is shown until its last call has ended.'),
+    .describe(
+      'The configuration no longer contains the member. It is listed until its last call has ended.',
+    ),
 });
 
 const affinityStatusSchema = z.object({
-  kept_total: count.describe('Calls granted at the member that their agent or caller belongs to.'),
-  left_total: count.describe('Calls granted elsewhere, because that one had no room in time.'),
-  waited_total: count.describe('Calls that waited for it though another one had room.'),
+  kept_total: count.describe('Calls granted at the member of their agent or caller.'),
+  left_total: count.describe('Calls granted elsewhere because that member had no room in time.'),
+  waited_total: count.describe('Calls that waited for that member although another one had room.'),
 });
 
-/** The calls of a group that went to one upstream. */
+/** Calls of a group at one upstream. */
 export const upstreamCallsSchema = z.object({
   id: z.string().describe('Id of the upstream.'),
-  in_flight: count.meta({ description: 'Calls that hold slots for it.', unit: 'calls' }),
-  last_call_at: instant.describe('When a call was granted slots for it last, or refused by it.'),
-  day_granted: count.describe('Calls granted slots for it in the present day of UTC.'),
-  day_refusals: totals.describe('Calls that it refused in this day, by kind.'),
+  in_flight: count.meta({ description: 'Number of calls that hold slots for it.', unit: 'calls' }),
+  last_call_at: instant.describe(
+    'Time at which a call was last granted slots for it, or refused by it.',
+  ),
+  day_granted: count.describe('Calls granted slots for it in the current UTC day.'),
+  day_refusals: totals.describe('Calls that it refused in the current UTC day, by kind.'),
   spend: z
     .object({
-      day_usd: z.number().meta({ description: 'Cost of this day of UTC.', unit: 'USD' }),
-      month_usd: z.number().meta({ description: 'Cost of this month of UTC.', unit: 'USD' }),
+      day_usd: z.number().meta({ description: 'Spend in the current UTC day.', unit: 'USD' }),
+      month_usd: z.number().meta({ description: 'Spend in the current UTC month.', unit: 'USD' }),
     })
     .nullable()
-    .describe('Cost of calls there. Null: nothing was counted.'),
+    .describe('Spend at this upstream. null if none was counted.'),
   last_refusals: z
     .array(
       z.object({
         kind: z.string().describe('Kind of the refusal.'),
-        at: instant.describe('When.'),
+        at: instant.describe('Time of the refusal.'),
         retry_after_ms: ms
           .nullable()
-          .meta({ description: 'The wait it asked for. Null: none.', unit: 'ms' }),
-        model: z.string().nullable().describe('The model. Null: not known.'),
+          .meta({ description: 'Wait that it asked for. null if there is none.', unit: 'ms' }),
+        model: z.string().nullable().describe('Model. null if it is unknown.'),
         status: z
           .int()
           .exactOptional()
-          .describe('Status of its answer. Absent: none came, or its call has not ended.'),
+          .describe('Status of its response. Absent if there was none, or the call has not ended.'),
         message: z
           .string()
           .exactOptional()
-          .describe('Its message, shortened and without secrets. Absent if it sent none.'),
+          .describe(
+            'Message of the response, shortened and without secrets. Absent if there was none.',
+          ),
       }),
     )
-    .describe('Its last refusal of each kind.'),
+    .describe('Last refusal of each kind.'),
 });
 
-/** Limits of an upstream, as the headers of its answers tell them. */
+/** Limits of an upstream, as reported in its response headers. */
 export const limitsSeenSchema = z.object({
-  upstream: z.string().describe('The upstream that told them.'),
-  model: z.string().nullable().describe('The model whose calls were told so. Null: not known.'),
+  upstream: z.string().describe('Upstream that reported them.'),
+  model: z.string().nullable().describe('Model of the calls. null if it is unknown.'),
   limits: suggestedLimitsSchema,
-  at: instant.describe('When they were first told so.'),
+  at: instant.describe('Time at which they were first reported.'),
 });
 
-/** Figures of the last hour, which come from the history and so outlive a reset. */
+/** Figures of the last hour. They come from the history, so they outlive a reset. */
 const lastHourSchema = z
   .object({
-    granted: count.describe('Calls granted.'),
-    rejected: totals.describe('Calls refused here, by reason.'),
+    granted: count.describe('Number of granted calls.'),
+    rejected: totals.describe('Calls rejected by Headgate, by reason.'),
     refusals: totals.describe('Refusals of the upstream, by kind.'),
-    // A list of numbers each: every word of the feed has them, for every group.
+    // Lists of numbers, because every message of the feed contains them for every group.
     steps: z
       .object({
         refused: z
           .array(count.nullable())
           .describe(
-            'Refusals of the upstream for its limits. Null: before the group recorded anything.',
+            'Refusals of the upstream because of its limits. null before the group recorded anything.',
           ),
         wait_p95_ms: z.array(ms.nullable()).meta({
-          description: '95th percentile of the waits. Null: no call was granted.',
+          description: '95th percentile of the waits. null if no call was granted.',
           unit: 'ms',
         }),
       })
       .describe(
-        'The same hour in 12 steps of five minutes by the clock, the present one last. Empty: nothing was.',
+        'The same hour in 12 steps of five clock minutes, the current one last. Empty if there was no activity.',
       ),
   })
   .describe(
-    'The last 60 minutes by the clock, the present one among them. Of an idle group: of when it was used last, until that is an hour ago.',
+    'The last 60 clock minutes, including the current one. For an idle group, the hour of its last use, until that is an hour ago.',
   );
 
-/** How far back `lately` reaches, and how long a pool counts as failing after its last call that failed. */
+/** Time that `lately` covers, and time for which a pool counts as failing after its last failed call. */
 export const NOTHING_LATELY_AFTER_MS = 600_000;
 export const NOT_FAILING_AFTER_MS = 120_000;
 
-/** How the calls of the last minutes fared, by minutes of the clock. */
+/** Results of recent calls, by clock minutes. */
 const latelySchema = z
   .object({
-    served: count.describe('Calls that were served in the last 10 minutes.'),
+    served: count.describe('Calls served in the last 10 minutes.'),
     served_at: instant
       .nullable()
-      .describe('End of the last minute in which a call was served. null: in none of the 10.'),
+      .describe(
+        'End of the last minute in which a call was served. null if there is none in the 10 minutes.',
+      ),
     failing_since: instant
       .nullable()
       .describe(
-        'Start of the first minute after `served_at` in which a call failed, was refused or was answered with an error status. null: in none.',
+        'Start of the first minute after `served_at` in which a call failed, was refused or was answered with an error status. null if there is none.',
       ),
     failed_at: instant
       .nullable()
-      .describe('End of the last such minute, or now if it is not over. null: there is none.'),
+      .describe(
+        'End of the last such minute, or now if it is the current one. null if there is none.',
+      ),
     is_failing: z
       .boolean()
       .describe(
-        'All calls of the last minute failed, were refused or were answered with an error status: none was served for a minute or longer, and the last failure is at most 2 minutes ago.',
+        'Whether all calls of the last minute failed, were refused or were answered with an error status. None was served for a minute or longer, and the last failure is at most 2 minutes ago.',
       ),
     refusals: totals.describe('Refusals of the upstream since `failing_since`, by kind.'),
-    rejected: totals.describe('Calls refused by Headgate since then, by reason.'),
+    rejected: totals.describe('Calls rejected by Headgate since then, by reason.'),
     ended: totals.describe(
-      'Calls that ended since then, by outcome: `failed`, `refused` by the upstream, `cancelled` by their callers, `unused`.',
+      'Calls that ended since then, by outcome: `failed`, `refused` by the upstream, `cancelled` by their callers, or `unused`.',
     ),
     answered_errors: totals
       .exactOptional()
       .describe(
-        'Calls since then that the upstream answered with an error status that is about neither its limits nor its health, by status, as in `401`. Some are counted together, as in `4xx`. Absent: none.',
+        'Calls since then that the upstream answered with an error status that concerns neither its limits nor its health, by status, such as `401`. Some are combined, such as `4xx`. Absent if there are none.',
       ),
   })
-  .describe('How the calls of the last 10 minutes fared.');
+  .describe('Results of the calls of the last 10 minutes.');
 
-/** Everything that is told of a pool beside its name. Of several pools the figures are added up. */
+/** The state of a pool except its name. Figures of several pools are added up. */
 export const gaugesSchema = z.object({
-  limit: limitStatusSchema.describe('The limit of slots. Of a split group that of each partition.'),
+  limit: limitStatusSchema.describe('Slot limit. In a split group, that of each partition.'),
   in_use: count.meta({ description: 'Slots that calls hold.', unit: 'slots' }),
   cooling: count.meta({
-    description: 'Slots that are kept back for a while after their call.',
+    description: 'Slots that are unavailable for a while after their call.',
     unit: 'slots',
   }),
   cooldown_ms: ms.meta({
     description:
-      'How long a slot is kept back after a call that ended well: as configured, or as learned of an upstream that counts calls for longer. Of several pools the longest.',
+      'How long a slot stays unavailable after a successful call, as configured, or as learned of an upstream that counts calls for longer. The longest if there are several pools.',
     unit: 'ms',
   }),
   unclaimed: count.meta({
     description:
-      'Slots that may have been handed out before the last reset of this pool, and of which nobody has been heard yet. They are not free, and are not part of `in_use`.',
+      'Orphaned slots: granted before the last reset of this pool, and neither reclaimed nor expired since. They are not free, and not part of `in_use`.',
     unit: 'slots',
   }),
   unclaimed_until: instant
     .nullable()
-    .describe('When those are free unless their calls come back before. Null: there are none.'),
+    .describe(
+      'Time at which orphaned slots expire unless their calls reclaim them. null if there are none.',
+    ),
   lent: count.meta({
     description:
-      'Slots that Workers were lent, to start calls on without asking, and that no call uses, as of the last second. They are not free, and are not part of `in_use`.',
+      'Prefetched slots: held by Workers for their next calls, and not in use. The figure is up to a second old. They are not free, and not part of `in_use`.',
     unit: 'slots',
   }),
-  queued: count.meta({ description: 'Calls that wait.', unit: 'calls' }),
+  queued: count.meta({ description: 'Number of queued calls.', unit: 'calls' }),
   queued_by_lane: z
     .object({
-      high: count.meta({ description: 'Calls that wait in lane high.', unit: 'calls' }),
-      normal: count.meta({ description: 'Calls that wait in lane normal.', unit: 'calls' }),
-      low: count.meta({ description: 'Calls that wait in lane low.', unit: 'calls' }),
+      high: count.meta({ description: 'Queued calls of lane `high`.', unit: 'calls' }),
+      normal: count.meta({ description: 'Queued calls of lane `normal`.', unit: 'calls' }),
+      low: count.meta({ description: 'Queued calls of lane `low`.', unit: 'calls' }),
     })
-    .describe('Calls that wait, by lane.'),
+    .describe('Queued calls by lane.'),
   waiting_for: totals
     .exactOptional()
     .describe(
-      'Calls that wait, by what each waits for now; of each pool the 2,000 that came first. Absent: none waits, or the object is of an older release.',
+      'Queued calls by their current wait reason, counting the first 2,000 of each pool. Absent if there are none, or if the object runs an older release.',
     ),
   needed_elsewhere: totals
     .exactOptional()
     .describe(
-      'Calls that wait here, by the other pools that they also need slots of: they hold none there. Absent: there are none.',
+      'Queued calls by the other pools in which they also need slots. They hold none there. Absent if there are none.',
     ),
   stalled_ms: ms.nullable().exactOptional().meta({
     description:
-      'How long no call has ended while calls hold slots, if that is so long that waits for slots cannot be estimated. null: calls end, or none runs. Of several pools the longest. Absent: the object is of an older release.',
+      'Time since a call last ended while calls hold slots, if it is so long that waits cannot be estimated. null if calls end, or none runs. The longest if there are several pools. Absent if the object runs an older release.',
     unit: 'ms',
   }),
   oldest_wait_ms: ms.meta({
-    description: 'How long the call has waited that waits longest; 0: none waits.',
+    description: 'Age of the oldest queued call. 0 if the queue is empty.',
     unit: 'ms',
   }),
   wait_p50_ms: ms.nullable().meta({
     description:
-      'Median wait of the calls granted in the last five minutes. Null: there were none.',
+      'Median wait of the calls granted in the last five minutes. null if there were none.',
     unit: 'ms',
   }),
   wait_p95_ms: ms.nullable().meta({
-    description: '95th percentile of those waits. Null: there were none.',
+    description: '95th percentile of those waits. null if there were none.',
     unit: 'ms',
   }),
-  paused: z.boolean().describe('An operator paused it.'),
+  paused: z.boolean().describe('Whether an operator paused it.'),
   paused_until: instant
     .nullable()
     .describe(
-      'When the upstream backoff ends, after a refusal or because a limit is nearly used up. null if there is none.',
+      'Time at which the upstream backoff ends, after a refusal or because a limit is nearly used up. null if there is none.',
     ),
   pause: pauseSchema
     .exactOptional()
@@ -361,188 +369,186 @@ export const gaugesSchema = z.object({
     ),
   breaker: z
     .enum(['closed', 'open', 'half_open'])
-    .describe('The breaker. Of several pools the worst is told.'),
+    .describe('State of the breaker, the worst if there are several pools.'),
   breaker_until: instant
     .nullable()
-    .describe('When an open breaker admits the first probe. null if it is not open.'),
+    .describe('Time at which an open breaker admits the first probe. null if it is not open.'),
   about: callScopeSchema
     .exactOptional()
     .describe(
-      'The calls to which `paused_until`, `breaker` and a learned `limit` apply. Other calls start at once. Absent if they apply to all calls of the pool.',
+      'Calls to which `paused_until`, `breaker` and a learned `limit` apply. Other calls start immediately. Absent if they apply to all calls of the pool.',
     ),
   scopes: z
     .array(scopeStatusSchema)
     .max(SCOPES_SHOWN_MAX)
     .exactOptional()
     .describe(
-      'State of some of the calls: those of a model, a service tier, or a caller’s own key. Each scope holds only its own calls. At most 64, those that hold calls first, then by their last refusal. Absent if there are none.',
+      'State of some of the calls: those of a model, a service tier, or a caller’s own key. Each scope holds only its own calls. At most 64, sorted by held calls and then by the last refusal. Absent if there are none.',
     ),
   refusals_total: totals.describe(
-    'Refusals of the upstream since the instance began, by kind. For a time that is known: `last_hour`.',
+    'Refusals of the upstream since the instance started, by kind. For a known period, use `last_hour`.',
   ),
   rates: z
     .record(z.string(), rateStatusSchema)
     .nullable()
     .describe(
-      'Limits of requests and tokens by their names in the configuration. Null: several pools, which have their own.',
+      'Request and token limits, by their names in the configuration. null if there are several pools, which each have their own.',
     ),
   spend: spendStatusSchema
     .nullable()
-    .describe('Cost in the present hour, day and month of UTC. Null: it is not counted here.'),
-  draining: z.boolean().describe('New calls are refused.'),
-  dry_run: z.boolean().describe('It decides and counts, and lets everything pass.'),
-  granted_total: count.describe('Calls granted since the instance began.'),
-  rejected_total: totals.describe('Calls refused since then, by reason.'),
-  would_wait_total: count.describe('In a dry run: calls that would not have been granted at once.'),
+    .describe('Spend in the current UTC hour, day and month. null if it is not counted here.'),
+  draining: z.boolean().describe('Whether new calls are rejected.'),
+  dry_run: z.boolean().describe('Whether it decides and counts, but starts every call.'),
+  granted_total: count.describe('Calls granted since the instance started.'),
+  rejected_total: totals.describe('Calls rejected since then, by reason.'),
+  would_wait_total: count.describe(
+    'In a dry run, calls that would not have been granted immediately.',
+  ),
   expired_total: count.describe(
-    'Leases whose holder was gone, taken back at the end of their TTL, since the instance began.',
+    'Leases that expired at the end of their TTL because their holder was gone, since the instance started.',
   ),
   resurrected_total: count.describe(
-    'Streams taken up again after their lease had lapsed, and first calls of new keys of an account.',
+    'Streams resumed after their lease had expired, and first calls of new keys of an account.',
   ),
   passed_unlimited_total: count.describe(
-    'Calls that passed without a slot while the group could not be reached.',
+    'Calls that passed without a slot while the group was unreachable.',
   ),
   passed_unlimited_at: z.iso
     .datetime()
     .exactOptional()
-    .describe('Time at which the group last heard of such calls. Absent: it has heard of none.'),
+    .describe('Time at which such calls were last reported to the group. Absent if none were.'),
   members: z
     .array(memberStatusSchema)
     .exactOptional()
-    .describe('The places where its calls run. Absent: the group names none.'),
+    .describe('Members where its calls run. Absent if the group has none.'),
   affinity: affinityStatusSchema
     .exactOptional()
-    .describe(
-      'How calls that belong to a member fared since the instance began. Absent: the group names no members.',
-    ),
+    .describe('Affinity of calls since the instance started. Absent if the group has no members.'),
   upstreams: z
     .array(upstreamCallsSchema)
     .describe(
-      'The upstreams that its calls went to, at most 32 of each pool. It outlives a reset, but for the last seconds before it.',
+      'Upstreams of its calls, at most 32 per pool. They outlive a reset, except for the last seconds before it.',
     ),
   limits_seen: z
     .array(limitsSeenSchema)
     .exactOptional()
     .describe(
-      'Limits that upstreams have told in headers, at most 16 of each pool. Absent: none were seen.',
+      'Limits that upstreams reported in headers, at most 16 per pool. Absent if there are none.',
     ),
   budget_spent: z
     .object({
-      window: z.enum(['hour', 'day', 'month']).describe('The period, by UTC.'),
+      window: z.enum(['hour', 'day', 'month']).describe('Period in UTC.'),
       limit_usd: z.number().meta({ description: 'The budget.', unit: 'USD' }),
     })
     .nullable()
     .describe(
-      'The budget for which calls are refused: it is spent, or did not have room for the last call that asked. Null: none, as far as is known.',
+      'Budget for which calls are rejected, because it is spent or did not cover the last call. null if none is known.',
     ),
   rate_used_up: z
     .string()
     .nullable()
     .describe(
-      'The limit of requests or tokens that calls wait for, or that has nothing left for the next one. Null: none.',
+      'Request or token limit that calls wait for, or that has nothing left for the next call. null if there is none.',
     ),
   last_hour: lastHourSchema,
   lately: latelySchema
     .exactOptional()
     .describe(
-      'How the calls of the last 10 minutes fared. Absent: there were none, or the pool is of an older release.',
+      'Results of the calls of the last 10 minutes. Absent if there were none, or the pool runs an older release.',
     ),
   as_of: instant
     .exactOptional()
     .describe(
-      'When an idle group said this. Nobody has held or awaited a slot there since, and it was not woken for this answer: limits, what is left of them, spend and ages are those of now, the rest is as it said. Absent: it was asked just now, or was never used.',
+      'Time at which an idle group reported this. No slot has been held or awaited there since, and this request did not wake it. Limits, their remaining amounts, spend and ages are current, and the rest is as reported then. Absent if the group was queried now, or was never used.',
     ),
   idle_ms: ms.meta({
-    description:
-      'How long nobody has held or awaited a slot, to within a minute; 0 while somebody does.',
+    description: 'Time since a slot was last held or awaited, to within a minute. 0 while one is.',
     unit: 'ms',
   }),
 });
 
 const poolStatusSchema = gaugesSchema.extend({
-  group: z.string().describe('The group.'),
-  partition: z.string().nullable().describe('The partition. Null: the group is not split.'),
+  group: z.string().describe('Name of the group.'),
+  partition: z.string().nullable().describe('Partition. null if the group is not split.'),
 });
 
-/** A slot that is held. */
 export const leaseInfoSchema = z.object({
   kind: holdKind('What holds it'),
   id: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
   caller: z.string().describe('Id of the gateway key, or fingerprint of the provider key.'),
-  tenant: z.string().describe('The tenant that it is charged to.'),
-  agent: z.string().nullable().describe('The agent run. Null: the call belongs to none.'),
-  lane: z.enum(LANES).describe('The lane in which it was granted.'),
+  tenant: z.string().describe('Tenant that it is charged to.'),
+  agent: z.string().nullable().describe('Agent run. null if there is none.'),
+  lane: z.enum(LANES).describe('Lane in which it was granted.'),
   slots: count.meta({ description: 'Slots that it takes.', unit: 'slots' }),
-  upstream: z.string().describe('The upstream that the call goes to.'),
+  upstream: z.string().describe('Upstream of the call.'),
   member: z
     .string()
     .exactOptional()
-    .describe('The member where its call runs. Absent: the group names none.'),
-  model: z.string().nullable().describe('The model. Null: not known.'),
-  granted_at: instant.describe('When it was granted.'),
-  age_ms: ms.meta({ description: 'How long it has been held.', unit: 'ms' }),
-  expires_at: instant.describe('When it is taken back unless its holder renews it.'),
+    .describe('Member that runs the call. Absent if the group has no members.'),
+  model: z.string().nullable().describe('Model. null if it is unknown.'),
+  granted_at: instant.describe('Time at which it was granted.'),
+  age_ms: ms.meta({ description: 'Time for which it has been held.', unit: 'ms' }),
+  expires_at: instant.describe('Time at which it expires unless its holder renews it.'),
   state: z
     .enum(['held', 'revoking', 'cooling'])
     .describe(
-      'Held by a call, being taken back by an operator, or kept back for a while after its call.',
+      '`held`: a call holds it. `revoking`: an operator is revoking it. `cooling`: it is unavailable for a while after its call.',
     ),
 });
 
-/** A call, or another holder to be, that waits for a slot. */
+/** A queued call, or another waiter for a slot. */
 export const waiterInfoSchema = z.object({
   kind: holdKind('What waits'),
   ticket: z.string().describe('Id of the ticket.'),
-  lane: z.enum(LANES).describe('The lane in which it waits.'),
-  tenant: z.string().describe('The tenant that it is charged to.'),
-  agent: z.string().nullable().describe('The agent run. Null: the call belongs to none.'),
-  upstream: z.string().describe('The upstream that the call goes to.'),
-  model: z.string().nullable().describe('The model. Null: not known.'),
-  slots: count.meta({ description: 'Slots that it asks for.', unit: 'slots' }),
-  waited_ms: ms.meta({ description: 'How long it has waited.', unit: 'ms' }),
-  position: count.describe('Waiters that will probably be granted before this one.'),
+  lane: z.enum(LANES).describe('Lane of the waiter.'),
+  tenant: z.string().describe('Tenant that it is charged to.'),
+  agent: z.string().nullable().describe('Agent run. null if there is none.'),
+  upstream: z.string().describe('Upstream of the call.'),
+  model: z.string().nullable().describe('Model. null if it is unknown.'),
+  slots: count.meta({ description: 'Requested slots.', unit: 'slots' }),
+  waited_ms: ms.meta({ description: 'Time that it has waited.', unit: 'ms' }),
+  position: count.describe('Number of waiters that will probably be granted before this one.'),
   estimate_ms: ms.nullable().meta({
     description:
-      'How long it will probably wait from now on. null if nothing is known of it: see `stalled_ms` of the group, and `waits_for`.',
+      'Estimated remaining wait. null if it is unknown. See `stalled_ms` of the group, and `waits_for`.',
     unit: 'ms',
   }),
   waits_for: waitCauseSchema
     .exactOptional()
-    .describe('Why it waits now. Absent: the object is of an older release.'),
+    .describe('Current wait reason. Absent if the object runs an older release.'),
   scope: callScopeSchema
     .exactOptional()
-    .describe('The calls that this reason applies to. Absent if they are all calls.'),
+    .describe('Calls to which this reason applies. Absent if they are all calls.'),
   cap: z
     .enum(['tenant', 'agent', 'probe'])
     .exactOptional()
     .describe(
-      'The limit, if it waits for `cap`: that of its tenant, that of its agent, or that only one call of several groups probes an upstream. Absent: another reason.',
+      'The limit, if `waits_for` is `cap`: the limit of its tenant, the limit of its agent, or one probe of an upstream at a time for calls of several groups. Absent for other reasons.',
     ),
   needs: z
     .array(z.string())
     .exactOptional()
     .describe(
-      'Other pools that it needs slots of and holds none of: it waits only here. Absent: none.',
+      'Other pools in which it still needs slots. It holds none there, and waits only here. Absent if there are none.',
     ),
   promoted: z
     .boolean()
     .describe(
-      'It goes first: an operator put it first, or its turn came before and it gave the slot back, as another group was full.',
+      'Whether it goes first: an operator promoted it, or its turn came before and it released the slot because another group was full.',
     ),
   excluded_members: z
     .array(z.string())
     .exactOptional()
-    .describe('Members that refused it, or cannot take it. Absent: none.'),
+    .describe('Members that refused it, or cannot run it. Absent if there are none.'),
   waits_for_member: z
     .string()
     .exactOptional()
     .describe(
-      'The member that it belongs to and waits for, though another has room. Absent: it waits for none.',
+      'Member that it waits for, by affinity, although another one has room. Absent if there is none.',
     ),
 });
 
-/** Fields that a pool of the release before does not tell, as they are to be read then. */
+/** Values for fields that a pool of the release before does not report. */
 export const NOT_REPORTED_BEFORE = {
   cooldown_ms: 0,
   unclaimed: 0,
@@ -559,22 +565,15 @@ export const NOT_REPORTED_BEFORE = {
   },
 } as const;
 
-/** One pool of slots: a group, or one partition of it. */
 export type PauseStatus = Frozen<z.output<typeof pauseSchema>>;
 export type PoolStatus = Frozen<z.output<typeof poolStatusSchema>>;
-/** One limit of requests or tokens. */
 export type RateStatus = Frozen<z.output<typeof rateStatusSchema>>;
-/** Cost of the present hour, day and month. */
 export type SpendStatus = Frozen<z.output<typeof spendStatusSchema>>;
-/** Figures of the last hour. */
 export type LastHour = Frozen<z.output<typeof lastHourSchema>>;
-/** How the calls of the last minutes fared. */
 export type Lately = Frozen<z.output<typeof latelySchema>>;
 export type UpstreamCallsStatus = Frozen<z.output<typeof upstreamCallsSchema>>;
-/** Lessons about the calls of one scope. */
 export type ScopeStatus = Frozen<z.output<typeof scopeStatusSchema>>;
 export type MemberStatus = Frozen<z.output<typeof memberStatusSchema>>;
 export type LeaseInfo = Frozen<z.output<typeof leaseInfoSchema>>;
 export type WaiterInfo = Frozen<z.output<typeof waiterInfoSchema>>;
-/** Limits that an upstream has told. */
 export type LimitsSeenStatus = Frozen<z.output<typeof limitsSeenSchema>>;

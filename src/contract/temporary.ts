@@ -1,15 +1,12 @@
 import * as z from 'zod';
 
-/** A field of a group that has another value for a while, and goes back by itself. */
+/** A field of a group with a temporary value. It reverts automatically. */
 export const temporarySchema = z
   .object({
-    field: z.string().describe('The field, as in `limits.max_concurrency` or `paused`.'),
-    from: z
-      .unknown()
-      .optional()
-      .describe('The value that it goes back to. Absent: there was nothing.'),
-    to: z.unknown().optional().describe('The value until then. Absent: there is nothing.'),
-    until: z.iso.datetime().describe('When it goes back, in UTC.'),
-    actor: z.string().describe('Who set it.'),
+    field: z.string().describe('Path of the field, such as `limits.max_concurrency` or `paused`.'),
+    from: z.unknown().optional().describe('Value to which it reverts. Absent if there was none.'),
+    to: z.unknown().optional().describe('Temporary value. Absent if the field has none.'),
+    until: z.iso.datetime().describe('Time at which it reverts, in UTC.'),
+    actor: z.string().describe('Who made the change.'),
   })
-  .describe('A field that has another value for a while.');
+  .describe('A field with a temporary value.');

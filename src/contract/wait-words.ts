@@ -1,12 +1,12 @@
 import type { WaitCause } from '../core/parts/decision-log.ts';
 import type { WaiterInfo } from './status.ts';
 
-/** Reasons for which a queued call waits, in a few words, for lists. */
+/** Wait reasons in a few words, for lists. They complete "waits for". */
 const WORDS: Readonly<Record<WaitCause, string>> = {
   operator_pause: 'an operator, who paused it',
   upstream_pause: 'the upstream, which backs off',
   breaker: 'the breaker',
-  members_out: 'a member: all are ejected',
+  members_out: 'a member (all are ejected)',
   settling: 'the end of the restart',
   cap: 'its own limit',
   slots: 'a slot',
@@ -23,9 +23,9 @@ const CAP_WORDS: Readonly<Record<NonNullable<WaiterInfo['cap']>, string>> = {
 };
 
 /**
- * Says what a queued call waits for. `–`: an object of an older release did not say.
+ * Describes what a queued call waits for. `–` if an object of an older release did not report it.
  *
- * @param about the calls that the reason applies to, in words; absent: all calls
+ * @param about the calls that the reason applies to, in words. Absent if they are all calls.
  */
 export function waitWords(
   { waits_for: cause, cap, needs = [] }: Pick<WaiterInfo, 'waits_for' | 'cap' | 'needs'>,
@@ -39,7 +39,7 @@ export function waitWords(
   return others === '' ? what + ofSome : `${what}${ofSome}, and ${others}`;
 }
 
-/** Says how many calls of a group wait in other groups. Empty: none does. */
+/** Describes how many calls of a group wait in other groups. Empty if there are none. */
 export function elsewhereWords(
   elsewhere: readonly { readonly group: string; readonly calls: number }[] = [],
 ): string {

@@ -3,20 +3,20 @@ import type { Frozen } from './frozen.ts';
 import { callScopeSchema } from './scope.ts';
 
 /**
- * - `near_limit`: the part `warn_at` of the limit was in use for a minute.
+ * - `near_limit`: the share `warn_at` of the limit was in use for a minute.
  * - `queue_growing`: the queue was longer at the end of each of the last minutes.
  * - `wait_long`: calls wait longer than `warn_wait_ms`.
- * - `breaker_open`: too many calls failed at the upstream, so the breaker stops them; with a `scope`, only some calls.
+ * - `breaker_open`: too many calls failed at the upstream, so the breaker stops all calls, or those of a `scope`.
  * - `pause_long`: the upstream asked for a wait of more than 15 minutes, for all calls or those of a `scope`.
- * - `quota_exhausted`: the upstream says that the account has nothing left.
- * - `egress_refused`: the upstream, or the edge before it, serves nobody from where the Worker calls.
- * - `member_out`: a member gets no calls, because its upstream refuses its key, its account or where the Worker calls from.
- * - `lease_expired`: a lease was taken back at its TTL, because its holder was gone.
+ * - `quota_exhausted`: the upstream reports that the account has no quota left.
+ * - `egress_refused`: the upstream, or its edge, refuses calls from the Worker's location.
+ * - `member_out`: a member gets no calls, because its upstream refuses its key, its account or the Worker's location.
+ * - `lease_expired`: a lease expired because its holder was gone.
  * - `budget_near`: half, or 80 %, of a budget is spent.
- * - `budget_spent`: a budget is spent, or a call did not fit into what is left of it.
- * - `day_limit_near`: half, or 80 %, of a limit of requests or tokens a day is used.
- * - `day_limit_spent`: a limit of requests or tokens a day is used up.
- * - `invariant_violated`: Headgate broke one of its own promises, by a mistake in it.
+ * - `budget_spent`: a budget is spent, or the rest did not cover a call.
+ * - `day_limit_near`: half, or 80 %, of a daily limit of requests or tokens is used.
+ * - `day_limit_spent`: a daily limit of requests or tokens is used up.
+ * - `invariant_violated`: Headgate violated one of its own invariants, because of a bug.
  */
 export const WARNING_KINDS = [
   'near_limit',
@@ -35,32 +35,34 @@ export const WARNING_KINDS = [
   'invariant_violated',
 ] as const;
 
-/** Something in a pool that an operator had better look at. Never holds a key or a word of a prompt. */
+/** A condition of a pool that an operator should check. Never contains a key or a part of a prompt. */
 export const warningSchema = z.object({
-  id: z.string().describe('Id of the warning, the same wherever it is told.'),
-  at: z.iso.datetime().describe('When it was raised.'),
+  id: z.string().describe('Id of the warning, the same in all channels.'),
+  at: z.iso.datetime().describe('Time at which it was raised.'),
   kind: z.enum(WARNING_KINDS).describe('Kind of the warning, as in docs/metrics.md.'),
-  group: z.string().describe('The group.'),
-  partition: z.string().nullable().describe('The partition. Null: the group is not split.'),
+  group: z.string().describe('Name of the group.'),
+  partition: z.string().nullable().describe('Partition. null if the group is not split.'),
   member: z
     .string()
     .exactOptional()
-    .describe('The member that it is about. Absent: it is about the whole pool.'),
+    .describe('Member that it concerns. Absent if it concerns the whole pool.'),
   scope: callScopeSchema
     .exactOptional()
     .describe(
-      'The calls that the warning applies to. Absent if it applies to all calls of the pool or member.',
+      'Calls to which the warning applies. Absent if it applies to all calls of the pool or member.',
     ),
   cleared_at: z.iso
     .datetime()
     .exactOptional()
-    .describe('When it was over: the member was brought back. Absent: not yet, or never told.'),
-  message: z.string().describe('A sentence for people.'),
-  figures: z.record(z.string(), z.number()).describe('The numbers behind it, by name.'),
+    .describe(
+      'Time at which it ended, because the member was restored. Absent if it has not, or was not reported.',
+    ),
+  message: z.string().describe('Message for people.'),
+  figures: z.record(z.string(), z.number()).describe('Figures of the condition, by name.'),
 });
 
 export type Warning = Frozen<z.output<typeof warningSchema>>;
 export type WarningKind = Warning['kind'];
 
-/** The part of a warning that says what there is to say. */
+/** The part of a warning that describes the condition. */
 export type Raised = Pick<Warning, 'kind' | 'member' | 'scope' | 'message' | 'figures'>;

@@ -1,4 +1,4 @@
-// The front door: a URL of ours goes to the route table below, everything else is a call.
+// Entry point: URLs of Headgate's own routes go to the route table below, and all others are calls.
 
 import { Hono, type Context, type MiddlewareHandler } from 'hono';
 import { getPath } from 'hono/utils/url';
@@ -29,7 +29,7 @@ import { stopping } from './stopping.ts';
 import { status } from './status/status-route.ts';
 import { webhook } from './webhooks/webhook-route.ts';
 
-/** Makes the Worker: own routes, and calls to pass on. */
+/** Creates the Worker: own routes, and proxied calls. */
 export function createApp(): ExportedHandler<Env> {
   const routes = createRoutes();
   return {
@@ -38,7 +38,7 @@ export function createApp(): ExportedHandler<Env> {
       const refused = refusedAtDoor(method, { request, env, ctx });
       if (refused !== null) return refused;
       if (isOwnUrl(url)) return routes.fetch(request, env, ctx);
-      // Past the route table: nothing of the framework stands around a call (decision 22).
+      // Calls bypass the route table, so that the framework adds no overhead to them (decision 22).
       try {
         return await proxy(request, env, ctx);
       } catch (error) {
@@ -48,7 +48,7 @@ export function createApp(): ExportedHandler<Env> {
   };
 }
 
-/** Makes our own routes, top to bottom. */
+/** Creates Headgate's own routes, matched from top to bottom. */
 function createRoutes(): Hono<{ Bindings: Env }> {
   // Repeated and trailing slashes lead to the same route.
   const app = new Hono<{ Bindings: Env }>({
@@ -89,14 +89,14 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   return app;
 }
 
-/** Refuses to serve what asks the directory, where a variable says that it is at a place which does not exist. */
+/** Rejects requests that need the directory if a variable sets an invalid location. */
 const requirePlaces: MiddlewareHandler<{ Bindings: Env }> = async ({ env }, next) => {
   const wrong = wrongPlace(env);
   if (wrong !== null) return problemResponse(new ProblemError(503, wrong));
   return next();
 };
 
-/** Refuses a change that a page of another site sends. */
+/** Rejects a change that a page of another site sends. */
 const refuseForeignPages: MiddlewareHandler<{ Bindings: Env }> = async (context, next) => {
   const { env, executionCtx, req } = context;
   const isOfPage = req.header('origin') !== undefined;
@@ -105,29 +105,30 @@ const refuseForeignPages: MiddlewareHandler<{ Bindings: Env }> = async (context,
   return refused === null ? next() : problemResponse(new ProblemError(403, refused.message));
 };
 
-/** Answers a request to one of our routes with a method that the route does not serve. */
+/** Responds to a method that one of Headgate's own routes does not serve. */
 function wrongMethod(context: RouteContext, allow: readonly string[]): Response {
   const message = `This route does not serve this method. Use ${allow.join(' or ')}.`;
   const reply = { reason: 'method_unknown', message, allow } as const;
   return errorAt(context.req.url, reply, askedOf(context));
 }
 
-/** Answers a bug of ours, not an expected outcome. Its message may hold anything, so only its kind is told. */
+/** Responds to a bug in Headgate. The error's message may contain anything, so only its name and stack are logged. */
 function internalError(error: unknown, asked: RefusedRequest): Response {
   const { name, stack } = error instanceof Error ? error : new Error('not an error');
   logEvent('internal_error', { name, stack: stackOf(stack ?? '') });
-  const message = 'Headgate failed to handle the call.';
+  const message =
+    'Headgate failed to handle the call because of an internal error. Retry it. The log line `internal_error` has the details.';
   return rejectedResponse('openai', rejected({ reason: 'internal', message }), asked);
 }
 
 type RouteContext = Context<{ Bindings: Env }>;
 
-/** The request of a route, as refusals are counted by it. */
+/** Returns what the count of rejections needs of a request. */
 function askedOf({ req, env, executionCtx }: RouteContext) {
   return { request: req.raw, env, ctx: executionCtx };
 }
 
-/** Takes from a stack where it happened, without the message. */
+/** Returns the frames of a stack, without the message. */
 function stackOf(stack: string): string {
   return stack
     .split('\n')

@@ -1,4 +1,4 @@
-// What is refused before it is known whether a request is a call or for a route of ours.
+// Rejects requests before it is known whether they are calls or for Headgate's own routes.
 
 import { SERVED_METHODS } from '../contract/methods.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
@@ -10,7 +10,7 @@ import { rejectedResponse } from '../call/respond.ts';
 import { rejected } from '../call/result.ts';
 import { MALFORMED_PATH, malformedReply, unservedMethod } from './malformed.ts';
 
-/** Pattern of URLs of our own routes, and others that belong to no upstream. */
+/** Pattern of the URLs of Headgate's own routes, and of others that belong to no upstream. */
 const OWN_URL =
   /^[^/]+\/\/[^/]+\/*(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|webhooks|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
 
@@ -20,18 +20,18 @@ export function isOwnUrl(url: string): boolean {
   return OWN_URL.test(url);
 }
 
-/** Answers a request that is not served, whatever its route; null: it is served. */
+/** Rejects a request that is not served, whatever its route. Returns null if it is served. */
 export function refusedAtDoor(method: string, asked: RefusedRequest): Response | null {
   const { url } = asked.request;
   const { ALLOWED_HOSTS: hosts } = asked.env;
   if (!SERVED.has(method)) return errorAt(url, unservedMethod(), asked);
   if (hosts === undefined || isAllowed(url, hosts)) return null;
   const message =
-    'The Host header names a host that this Headgate does not serve. It listens only on this machine and serves only localhost, 127.0.0.1 and [::1], because a web page could reach it under any other name. Use one of these, or start Headgate with --allow-host and the name.';
+    'The `Host` header names a host that this Headgate does not serve. It listens only on this machine and serves only `localhost`, `127.0.0.1` and `[::1]`, because a web page could reach it under any other name. Use one of these, or start Headgate with `--allow-host` and the name.';
   return errorAt(url, { reason: 'host_unknown', message }, asked);
 }
 
-/** Answers a malformed HTTP request, in the dialect of its path if it has one. */
+/** Rejects a malformed HTTP request, in the dialect of its path if it has one. */
 export function malformed(asked: RefusedRequest): Response {
   const { origin, pathname } = new URL(asked.request.url);
   const [what = '', ...path] = pathname.slice(MALFORMED_PATH.length).split('/');
@@ -40,7 +40,7 @@ export function malformed(asked: RefusedRequest): Response {
   return errorAt(called, malformedReply(what), { ...asked, request });
 }
 
-/** Answers with an error in the dialect that is spoken at a URL. */
+/** Returns an error in the dialect of a URL. */
 export function errorAt(url: string, reply: ErrorReply, asked: RefusedRequest): Response {
   if (isOwnUrl(url)) return rejectedResponse('opaque', rejected(reply), asked);
   const table = newestKnown();
@@ -48,7 +48,7 @@ export function errorAt(url: string, reply: ErrorReply, asked: RefusedRequest): 
   return rejectedResponse(shape, rejected(reply), asked);
 }
 
-/** Tests URLs by a value of ALLOWED_HOSTS, which is the same for all calls. */
+/** Cached pattern for the value of `ALLOWED_HOSTS`, which is the same for all calls. */
 let allowed = { hosts: '', pattern: patternOf('') };
 
 function isAllowed(url: string, hosts: string): boolean {
@@ -56,7 +56,7 @@ function isAllowed(url: string, hosts: string): boolean {
   return allowed.pattern.test(url);
 }
 
-/** Pattern of URLs with one of these hosts, whatever the port. An empty name stands for no host. */
+/** Returns a pattern of URLs with one of these hosts and any port. An empty name matches no host. */
 function patternOf(hosts: string): RegExp {
   const names = hosts.split(',').map((name) => name.replace(/[^\w-]/g, '\\$&'));
   return new RegExp(`^[^/]+//(?=[^/?:])(?:${names.join('|')})(?::\\d*)?(?:[/?]|$)`, 'i');

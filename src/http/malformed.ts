@@ -2,27 +2,27 @@ import { SERVED_METHODS } from '../contract/methods.ts';
 import type { ErrorReply, Reason } from '../contract/reasons.ts';
 
 /**
- * Path to which `serve` sends malformed HTTP requests: it replaces the request by a call of this path with the fault, so that
- * the answer keeps its order. The path of the request follows, if there is one.
+ * Path to which `serve` sends malformed HTTP requests. It replaces the request by a call of this path with the fault,
+ * so that responses keep their order. The path of the request follows, if there is one.
  */
 export const MALFORMED_PATH = '/!malformed/';
 
 const EXPECTED = {
   'request-line':
-    'The request line: expected a method, a path that begins with /, and HTTP/1.1, with one space between them.',
+    'Invalid request line. Expected a method, a path that begins with /, and HTTP/1.1, separated by single spaces.',
   header:
-    'A header: expected a name, a colon and a value without control characters, in one line that ends with CR LF.',
-  host: 'The header Host: expected once, with the name of a host and perhaps a port.',
-  'content-length': 'The header Content-Length: expected once at the most, with digits alone.',
+    'Invalid header. Expected a name, a colon and a value without control characters, in one line that ends with CR LF.',
+  host: 'Invalid header `Host`. Expected it once, with a host name and optionally a port.',
+  'content-length': 'Invalid header `Content-Length`. Expected it at most once, with only digits.',
   'transfer-encoding':
-    'The header Transfer-Encoding: expected once at the most, with chunked alone, and no Content-Length beside it.',
-  head: 'The request line and the headers: expected 64 KiB at the most.',
-  late: 'The request line and the headers did not arrive in time. Send them at once.',
+    'Invalid header `Transfer-Encoding`. Expected it at most once, with only `chunked`, and without `Content-Length`.',
+  head: 'The request line and the headers are too large. Expected at most 64 KiB.',
+  late: 'The request line and the headers did not arrive in time. Send them without delay.',
   chunk:
-    'A chunk of the body: expected its size in hexadecimal digits without an extension, its bytes, and no trailers.',
+    'Invalid chunk of the body. Expected its size in hexadecimal digits without an extension, its bytes, and no trailers.',
 } as const;
 
-/** A malformed part of a request, or a method that no route serves. */
+/** Malformed part of a request, or a method that no route serves. */
 export type Malformed = keyof typeof EXPECTED | 'method';
 
 const REASONS: ReadonlyMap<string, Reason> = new Map([
@@ -30,12 +30,12 @@ const REASONS: ReadonlyMap<string, Reason> = new Map([
   ['late', 'request_timeout'],
 ]);
 
-/** Tells whoever sent such a request what was expected. */
+/** Error reply to a malformed request. */
 export function malformedReply(what: string): ErrorReply {
   if (what === 'method') return unservedMethod();
   const expected = Object.entries(EXPECTED).find(([name]) => name === what)?.[1];
   const reason = REASONS.get(what) ?? 'header_invalid';
-  return { reason, message: expected ?? 'The request: expected HTTP/1.1.' };
+  return { reason, message: expected ?? 'Invalid request. Expected HTTP/1.1.' };
 }
 
 /** The error reply to a method that no route serves. */

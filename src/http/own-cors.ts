@@ -5,27 +5,27 @@ import type { Env } from '../env.ts';
 
 type Front = MiddlewareHandler<{ Bindings: Env }>;
 
-/** How long a browser keeps the answer to a preflight, in seconds. */
+/** Time for which a browser caches the response to a preflight, in seconds. */
 const PREFLIGHT_S = 600;
 
-/** Headers that scripts read of the admin API and the status. */
+/** Headers that scripts may read from responses of the admin API and the status. */
 const EXPOSED = ['etag', 'retry-after', 'www-authenticate'];
 
 /**
- * Headers by which scripts of other origins ask the admin API. The one that goes with its cookie is none of them: whoever
- * is signed in with a cookie is so on the pages of this host alone.
+ * Headers that scripts of other origins may send to the admin API. The header that goes with its cookie is not
+ * included, because a cookie signs in only the pages of this host.
  */
 const OF_ADMIN = ['authorization', 'content-type', 'if-match'];
 
-/** Lets pages of the configured origins ask the admin API, with a token in `Authorization`. */
+/** Allows pages of configured origins to use the admin API, with a token in `Authorization`. */
 export const adminCors: Front = forConfigured(OF_ADMIN);
 
-/** Lets them ask for the status. Keys come in as many headers as calls may bring them in, so it takes what is asked for. */
+/** Allows them to request the status. Any header is allowed, because keys may come in as many headers as in calls. */
 export const statusCors: Front = forConfigured([]);
 
 /**
- * Makes a step before routes that tells browsers of configured origins, and nobody else, that they may read the answers. No
- * credentials: a browser sends neither cookies nor what Cloudflare Access keeps for it.
+ * Creates middleware that allows only pages of configured origins to read the responses. Credentials are not allowed,
+ * so that browsers send neither cookies nor what Cloudflare Access stores for the host.
  */
 function forConfigured(allowHeaders: readonly string[]): Front {
   const allowed = cors({

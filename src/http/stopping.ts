@@ -5,8 +5,8 @@ import { openSockets } from '../call/socket/open-sockets.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
 
 /**
- * Ends WebSockets, and has all pools that are in use write what waits for a later write, as the process is about to end. Nobody
- * else may ask it.
+ * Closes WebSockets, and makes all pools in use flush pending writes, because the process is about to end. Only `serve`
+ * can request it.
  */
 export async function stopping({ env, req }: Context<{ Bindings: Env }>): Promise<Response> {
   const { isStopping, mayFinish }: Partial<Stopping> = { ...(req.raw.cf as object | undefined) };
@@ -15,7 +15,7 @@ export async function stopping({ env, req }: Context<{ Bindings: Env }>): Promis
     openSockets.stopAtRest();
     return new Response(null, { status: 204 });
   }
-  // They would only break, without a word why.
+  // They would otherwise break without a reason.
   openSockets.stop();
   const [directory, known] = await Promise.all([readDirectory(env), directoryOf(env).presence()]);
   const inUse = known.filter(({ said }) => said === null);

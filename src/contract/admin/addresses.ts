@@ -1,12 +1,12 @@
 interface RouteAddress {
   readonly method: 'GET' | 'PUT' | 'PATCH' | 'POST' | 'DELETE';
-  /** Below `/admin/api`, as in `/groups/{name}`. */
+  /** Below `/admin/api`, such as `/groups/{name}`. */
   readonly path: string;
 }
 
 /**
- * Method and path of every route of the admin API, by operation id. They stand apart from the schemas, because
- * a client checks nothing by itself: a page in a browser need not load what it does not use.
+ * Method and path of every route of the admin API, by operation id. They are separate from the schemas, because clients
+ * validate nothing, and a page in a browser should not load unused schemas.
  */
 export const ROUTE_ADDRESSES = {
   listGroups: { method: 'GET', path: '/groups' },
@@ -92,5 +92,4 @@ export const ROUTE_ADDRESSES = {
   getDocsStyle: { method: 'GET', path: '/docs.css' },
 } as const satisfies Readonly<Record<string, RouteAddress>>;
 
-/** Operation id of a route. */
 export type RouteName = keyof typeof ROUTE_ADDRESSES;

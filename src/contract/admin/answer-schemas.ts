@@ -9,65 +9,65 @@ import { suggestionSchema } from './suggestion-schemas.ts';
 import { stoppedSchema } from './status-schemas.ts';
 import { LANES } from '../../core/words/ticket.ts';
 
-/** Answers of the admin API, but for the state and the past of groups. */
-
 const version = z.int().min(0).describe('Version of the configuration.');
 const at = z.iso.datetime();
 const warnings = z
   .array(z.string())
-  .describe('Sentences on what may not be expected of the change.');
-const secret = z.string().describe('The key itself, shown this once.');
+  .describe('Consequences of the change that you may not expect, one sentence each.');
+const secret = z.string().describe('The key itself. It is shown only once.');
 
-/** A problem by RFC 9457. */
+/** A problem as in RFC 9457. */
 export const problemSchema = z.object({
   type: z.string().describe('Kind of the problem: `about:blank`.'),
-  title: z.string().describe('The problem in a few words.'),
+  title: z.string().describe('Short title of the problem.'),
   status: z.int().describe('HTTP status.'),
-  detail: z.string().describe('The problem in a sentence.'),
+  detail: z.string().describe('Description of the problem.'),
   errors: z
     .array(
       z.object({
-        path: z.string().describe('The field, as in `limits.max_concurrency`.'),
-        message: z.string().describe('What was expected, and what there was.'),
+        path: z.string().describe('Path of the field, such as `limits.max_concurrency`.'),
+        message: z.string().describe('What was expected, and what was received.'),
       }),
     )
     .max(50)
     .optional()
-    .describe('The first 50 fields that are wrong.'),
-  more: z.int().min(0).optional().describe('How many more there are.'),
+    .describe('The first 50 invalid fields.'),
+  more: z.int().min(0).optional().describe('Number of further invalid fields.'),
   command: z
     .string()
     .optional()
     .describe(
-      'The line that mends it, where there is one, as it is typed where this Headgate runs.',
+      'Command that fixes the problem, for the environment of this Headgate. Absent if there is none.',
     ),
-  afterwards: z.string().optional().describe('What is to be done after that line, for people.'),
+  afterwards: z.string().optional().describe('What to do after the command, for people.'),
   fault: z
     .string()
     .optional()
-    .describe('What is wrong with the secret that the line sets, as in "the secret X is not set".'),
+    .describe(
+      'What is wrong with the secret that the command sets, such as "the secret X is not set".',
+    ),
 });
 
-/** A list that goes on where `next_cursor` is sent back as `cursor`. */
+/** One page of a list. The next one is requested by sending `next_cursor` as `cursor`. */
 export function pageOf<Name extends string, Item extends z.ZodType>(name: Name, item: Item) {
   const rest = {
     version,
     next_cursor: z
       .string()
       .nullable()
-      .describe('Sent back as `cursor` for the next page. Null: that was all.'),
+      .describe('Send it as `cursor` to get the next page. null on the last page.'),
   };
-  const list = z.array(item).describe('One page of them.');
+  const list = z.array(item).describe('Items of this page.');
   return z.object({ [name]: list, ...rest } as Record<Name, z.ZodArray<Item>> & typeof rest);
 }
 
-/** A change that was made, or was not needed. */
+/** Response to a change, also if nothing had to change. */
 export const changedSchema = z.object({ version, warnings });
 
 export const changedGroupSchema = changedSchema.extend({ group: groupSchema });
-/** Nothing else can be set of an automatic group. */
+/** For an automatic group without an entry, these are all settings. */
 export const switchedGroupSchema = changedSchema.extend({
-  group: z.union([groupSchema, autoGroupSchema]).describe('The group as it is now.'),
+  group: z.union([groupSchema, autoGroupSchema]).describe('The group after the change.'),
 });
 export const changedUpstreamSchema = changedSchema.extend({ upstream: upstreamSchema });
 export const changedConfigSchema = changedSchema.extend({
@@ -76,202 +76,213 @@ export const changedConfigSchema = changedSchema.extend({
 
 const keyFields = gatewayKeySchema.omit({ hash: true, previous: true });
 
-/** A caller's key without anything that could be guessed from. */
+/** A gateway key without its hashes. */
 export const keySchema = z
   .object({
     ...keyFields.shape,
-    state: z.enum(['active', 'expired', 'revoked']).describe('Whether it opens anything now.'),
+    state: z.enum(['active', 'expired', 'revoked']).describe('Whether the key is valid now.'),
     previous_expires_at: at
       .nullable()
-      .describe('Until when the key before the last rotation is good. Null: none is.'),
+      .describe('Time at which the key before the last rotation expires. null if there is none.'),
   })
-  .describe('A key of a caller, without its hash.');
+  .describe('A gateway key, without its hash.');
 
 export const changedKeySchema = changedSchema.extend({ key: keySchema });
-/** The only answer that ever holds a key. */
+/** The only responses that contain a key. */
 export const newKeySchema = changedKeySchema.extend({ secret });
 export const revokedKeySchema = changedKeySchema.extend({
-  waiters_cancelled: z.int().min(0).describe('Waiting calls of the key, now out of their queues.'),
+  waiters_cancelled: z
+    .int()
+    .min(0)
+    .describe('Number of queued calls of the key that were removed from their queues.'),
 });
 
 export const adminKeyInfoSchema = z
   .object({
-    id: z.string().describe('Whose it is, as the audit log says.'),
-    role: z.enum(ADMIN_ROLES).describe('The role of its holder.'),
-    created_at: at.nullable().describe('When it was made. Null: not known.'),
-    expires_at: at.nullable().describe('From then on it opens nothing. Null: never.'),
-    state: z.enum(['active', 'expired']).describe('Whether it opens anything now.'),
+    id: z.string().describe('Name of its holder in the audit log.'),
+    role: z.enum(ADMIN_ROLES).describe('Role of its holder.'),
+    created_at: at.nullable().describe('Time of creation. null if it is unknown.'),
+    expires_at: at.nullable().describe('Time at which it expires. null if it never expires.'),
+    state: z.enum(['active', 'expired']).describe('Whether the key is valid now.'),
   })
   .describe('A key of the admin API, without its hash.');
 export const newAdminKeySchema = changedSchema.extend({ admin_key: adminKeyInfoSchema, secret });
 
 const secretSchema = z.object({
   name: z.string().describe('Name of the secret.'),
-  is_set: z.boolean().describe('Whether it can be used. One with white space inside cannot.'),
+  is_set: z
+    .boolean()
+    .describe('Whether the secret is usable. A secret with white space inside is not.'),
   fault: z
     .string()
     .nullable()
-    .describe('Why it cannot be used, as in "the secret X is not set". Null: it can be used.'),
-  set_with: z.string().describe('How it is set where this Headgate runs, for people.'),
-  command: z.string().describe('The line to type for that, where this Headgate runs.'),
-  afterwards: z.string().describe('What is to be done after it, for people.'),
+    .describe('Why it is unusable, such as "the secret X is not set". null if it is usable.'),
+  set_with: z.string().describe('How to set it in the environment of this Headgate, for people.'),
+  command: z.string().describe('Command that sets it in the environment of this Headgate.'),
+  afterwards: z.string().describe('What to do after the command, for people.'),
 });
 
-/** An upstream as calls find it. */
+/** An upstream with all defaults, and with the state of its calls. */
 export const upstreamInfoSchema = z.object({
   id: z.string().describe('Id of the upstream.'),
-  is_built_in: z.boolean().describe('Headgate knows it without an entry.'),
-  enabled: z.boolean().describe('Calls can reach it.'),
-  base_url: z.string().nullable().describe('Base URL. Null: not known.'),
-  dialect: z.enum(DIALECTS).nullable().describe('API shape. Null: not known.'),
-  models: z.array(z.string()).describe('Globs of the models that `/v1/*` sends there.'),
+  is_built_in: z.boolean().describe('Whether the upstream is built in.'),
+  enabled: z.boolean().describe('Whether calls can use it.'),
+  base_url: z.string().nullable().describe('Base URL. null if it is unknown.'),
+  dialect: z.enum(DIALECTS).nullable().describe('API shape. null if it is unknown.'),
+  models: z.array(z.string()).describe('Patterns of the models that `/v1/*` sends there.'),
   openai_at: z
     .string()
     .nullable()
-    .describe('Where its OpenAI-shaped routes begin. Null: it has none.'),
+    .describe('Where its OpenAI-shaped routes begin. null if there are none.'),
   anthropic_at: z
     .string()
     .nullable()
-    .describe('Where its Anthropic-shaped routes begin. Null: it has none.'),
-  via: z.string().nullable().describe('Binding that carries the calls. Null: the public network.'),
+    .describe('Where its Anthropic-shaped routes begin. null if there are none.'),
+  via: z
+    .string()
+    .nullable()
+    .describe('Binding that carries the calls. null means the public network.'),
   secret: secretSchema
     .nullable()
-    .describe('The secret with your key. Null: the key of the caller goes on.'),
+    .describe("Secret with the operator's key. null means that the caller's key is forwarded."),
   member_secrets: z
     .array(secretSchema)
-    .describe('Secrets that members of groups have for it, each once.'),
+    .describe('Secrets of group members at this upstream, without duplicates.'),
   configured: upstreamSchema
     .nullable()
-    .describe('The entry in the configuration. Null: there is none.'),
+    .describe('Entry in the configuration. null if there is none.'),
   groups: z
     .array(z.string())
     .describe(
-      'Groups whose calls went there, and those that name it. One that matches by models alone is here only once it was called for it.',
+      'Groups whose calls went there, and groups that name it. A group that matches only by models is listed once it has called the upstream.',
     ),
   calls: upstreamCallsSchema
     .omit({ id: true })
     .nullable()
     .describe(
-      'What went there. A call that takes slots in several groups counts in each. Null: nothing yet.',
+      'Calls to the upstream. A call with slots in several groups counts in each. null if there were none.',
     ),
   health: z
     .object({
       state: z
         .enum(['ok', 'partly paused', 'waiting', 'open', 'unreachable', 'unknown'])
         .describe(
-          '`open`: a breaker is not closed. `waiting`: all calls are paused until `paused_until`. `partly paused`: the upstream refuses only the calls in `stopped`. `unreachable`: no pool answers. `unknown`: no calls yet.',
+          '`open`: a breaker is not closed. `waiting`: all calls are paused until `paused_until`. `partly paused`: the upstream refuses only the calls in `stopped`. `unreachable`: no pool responds. `unknown`: no calls yet.',
         ),
-      paused_until: at.nullable().describe('When its backoff ends. null if there is none.'),
+      paused_until: at
+        .nullable()
+        .describe('Time at which its backoff ends. null if there is none.'),
       breaker_until: at
         .nullable()
-        .describe('When the breaker admits the first probe. null if it is not open.'),
+        .describe('Time at which the breaker admits the first probe. null if it is not open.'),
       stopped: stoppedSchema,
       refusals_total: z
         .record(z.string(), z.number())
-        .describe('Its refusals of this day of UTC, by kind.'),
+        .describe('Refusals in the current UTC day, by kind.'),
       limits: z.record(z.string(), z.number().nullable()).meta({
-        description: 'Effective limits, by group that was called for it. Null: any number.',
+        description:
+          'Effective limits by group, for groups that have called it. null means unlimited.',
         unit: 'slots',
       }),
     })
-    .describe('Sum of what the groups have seen whose calls went there.'),
+    .describe('Combined observations of the groups whose calls went there.'),
 });
 
-/** An upstream with what may be said of its limits. */
+/** An upstream with its published and observed limits. */
 export const upstreamDetailSchema = upstreamInfoSchema.extend({
   suggested_limits: z
     .array(suggestionSchema)
     .describe(
-      'Limits that its provider publishes of its plans; which one is yours it does not say.',
+      'Limits that the provider publishes for its plans. Headgate does not know which plan you have.',
     ),
   seen_limits: z
-    .array(
-      limitsSeenSchema.extend({ group: z.string().describe('The group whose calls were told.') }),
-    )
-    .describe('Limits that it has told in the headers of its answers.'),
+    .array(limitsSeenSchema.extend({ group: z.string().describe('Group of these calls.') }))
+    .describe('Limits that it reported in response headers.'),
 });
 
 export const auditPageSchema = z.object({
-  entries: z.array(auditEntrySchema).describe('The newest first.'),
+  entries: z.array(auditEntrySchema).describe('Entries, the newest first.'),
   next_cursor: z
     .string()
     .nullable()
-    .describe('Sent back as `cursor` for the next page. Null: that was all.'),
+    .describe('Send it as `cursor` to get the next page. null on the last page.'),
 });
 
 export const sessionSchema = z.object({
-  actor: z.string().describe('Who asks, as the audit log names them.'),
-  role: z.enum(ADMIN_ROLES).describe('Their role.'),
-  via: z.enum(['token', 'session', 'access']).describe('How they showed who they are.'),
-  expires_at: at.nullable().describe('When the session ends. Null: it is none.'),
+  actor: z.string().describe('The authenticated actor, as in the audit log.'),
+  role: z.enum(ADMIN_ROLES).describe('Role of the actor.'),
+  via: z.enum(['token', 'session', 'access']).describe('How the request was authenticated.'),
+  expires_at: at.nullable().describe('Time at which the session ends. null without a session.'),
 });
 
-/** One group that a call would take slots in. */
+/** One group in which a call would take slots. */
 const placementSchema = z.object({
-  group: z.string().describe('The group.'),
+  group: z.string().describe('Name of the group.'),
   kind: z.enum(['configured', 'automatic', 'key', 'team']).describe('Kind of the group.'),
   partition: z
     .string()
     .nullable()
     .describe(
-      'The partition, under the name that its pool has: in a jurisdiction a hash of each value. Null: the group is not split.',
+      'Partition, as in the name of its pool. In a jurisdiction, each value is hashed. null if the group is not split.',
     ),
-  lane: z.enum(LANES).describe('The lane that the call would have there.'),
+  lane: z.enum(LANES).describe('Lane that the call would have there.'),
   is_of_provider: z
     .boolean()
-    .describe('The group stands for models, upstreams or base URLs, not for keys or operations.'),
+    .describe(
+      'Whether the group matches models, upstreams or base URLs, and not only keys or operations.',
+    ),
   limits: groupSchema.shape.limits
     .nullable()
-    .describe('Its configured limits. Null: automatic, with `assumed`.'),
+    .describe('Configured limits. null for an automatic group, which has `assumed`.'),
   assumed: z
     .object({
       max_concurrency: z.int().meta({ description: 'Slots.', unit: 'slots' }),
       source: z
         .enum(['built_in', 'unknown'])
-        .describe('The table of known limits, or the default for everything else.'),
+        .describe('Source: the table of known limits, or the default for all others.'),
     })
     .nullable()
-    .describe('The limit of an automatic group. Null: it is configured.'),
+    .describe('Limit of an automatic group. null if the group is configured.'),
 });
 
 export const testedSchema = z.object({
   version,
   upstream: z
     .object({
-      id: z.string().describe('Its id.'),
-      base_url: z.string().describe('Its base URL.'),
-      dialect: z.enum(DIALECTS).describe('Its API shape.'),
+      id: z.string().describe('Id of the upstream.'),
+      base_url: z.string().describe('Base URL.'),
+      dialect: z.enum(DIALECTS).describe('API shape.'),
     })
     .nullable()
-    .describe('The upstream that the call would go to. Null: none was found.'),
-  model: z.string().nullable().describe('The model that groups would see. Null: none.'),
+    .describe('Upstream of the call. null if none was found.'),
+  model: z.string().nullable().describe('Model that groups match. null if there is none.'),
   chosen_by: z
     .enum(['upstream', 'model', 'default'])
     .nullable()
-    .describe('How the upstream was chosen. Null: none was found.'),
+    .describe('How the upstream was chosen. null if none was found.'),
   operation: z
     .string()
     .nullable()
-    .describe('The operation, by its path where one is given. Null: no upstream was found.'),
+    .describe('Operation, by the path if there is one. null if no upstream was found.'),
   takes_slot: z
     .boolean()
     .nullable()
-    .describe('Whether it takes slots at all. Null: no upstream was found.'),
+    .describe('Whether it takes slots. null if no upstream was found.'),
   credential: z
     .enum(['operator', 'caller', 'none'])
     .nullable()
     .describe(
-      'Whose key the upstream would see; `none`: it takes none. Null: no upstream was found.',
+      'Whose key the upstream would receive. `none` means that it needs no key. null if no upstream was found.',
     ),
   groups: z
     .array(placementSchema)
-    .describe('Its groups, in the order in which their slots are taken.'),
+    .describe('Groups of the call, in the order in which their slots are acquired.'),
   refusal: z
     .object({
-      reason: z.string().describe('The reason, as in `headgate-reason`.'),
+      reason: z.string().describe('Reason, as in `headgate-reason`.'),
       status: z.int().describe('HTTP status.'),
-      message: z.string().describe('A sentence for people.'),
+      message: z.string().describe('Message for people.'),
     })
     .nullable()
-    .describe('Why the call would be refused before it asked any group. Null: it would not.'),
+    .describe('Why the call would be rejected before it reaches a group. null if it would not.'),
 });

@@ -6,7 +6,7 @@ const name = z
   .string()
   .min(1)
   .max(300)
-  .describe('Name of the group, encoded: also `key:ID` and `team:ID`.');
+  .describe('URL-encoded name of the group. Also accepts `key:ID` and `team:ID`.');
 const id = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,64}$/, 'expected 1 to 64 of letters, digits, dot, dash, underscore');
@@ -19,7 +19,7 @@ const partition = z
   .string()
   .max(1_000)
   .nullable()
-  .describe('The partition whose budget it is. Null: the group is not split.');
+  .describe('Partition of the budget. null if the group is not split.');
 
 const correctionSchema = z.object({
   id: z.string().describe('Id of the correction.'),
@@ -27,22 +27,25 @@ const correctionSchema = z.object({
   member: z
     .string()
     .nullable()
-    .describe('The member whose budget was corrected. Null: that of the group itself.'),
-  period: z.enum(PERIODS).describe('The shortest period that was corrected.'),
-  amount_usd: usd('The requested amount. Negative: less was spent.'),
+    .describe('Member whose budget was corrected. null means the budget of the group.'),
+  period: z.enum(PERIODS).describe('Shortest corrected period.'),
+  amount_usd: usd('Requested amount. Negative amounts reduce the spend.'),
   applied_usd: z
     .object({
-      hour: usd('In the hour.'),
-      day: usd('In the day.'),
-      month: usd('In the month.'),
+      hour: usd('Change of the hour.'),
+      day: usd('Change of the day.'),
+      month: usd('Change of the month.'),
     })
     .describe(
-      'The applied changes. Spend never goes below 0, so they may be smaller; 0 once the correction is undone.',
+      'Applied changes. They may be smaller than requested, because spend never goes below 0. 0 after the correction was undone.',
     ),
-  by: z.string().describe('The operator.'),
-  note: z.string().describe('The reason.'),
-  at: z.iso.datetime().describe('When it was made.'),
-  undone_at: z.iso.datetime().nullable().describe('When it was undone. Null: it is in force.'),
+  by: z.string().describe('Operator who made the correction.'),
+  note: z.string().describe('Reason of the correction.'),
+  at: z.iso.datetime().describe('Time of the correction.'),
+  undone_at: z.iso
+    .datetime()
+    .nullable()
+    .describe('Time at which it was undone. null if it is in force.'),
 });
 
 const correctedSchema = z.object({
@@ -50,42 +53,41 @@ const correctedSchema = z.object({
   correction: correctionSchema.describe('The correction.'),
   spent_usd: z
     .object({
-      hour: usd('In the current hour of UTC.'),
-      day: usd('In the current day of UTC.'),
-      month: usd('In the current month of UTC.'),
+      hour: usd('Spend in the current UTC hour.'),
+      day: usd('Spend in the current UTC day.'),
+      month: usd('Spend in the current UTC month.'),
     })
-    .describe('The spend after the correction, in the corrected budget.'),
+    .describe('Spend of the corrected budget after the correction.'),
 });
 
-/** Corrections of the spend of budgets. */
 export const BUDGET_ROUTES = routes({
   listCorrections: {
     tag: 'groups',
-    summary: 'Recent corrections of the spend of a budget',
+    summary: 'List recent corrections of a budget',
     role: 'viewer',
     params: z.strictObject({ name }),
     answers: {
       200: z.object({
         corrections: z
           .array(correctionSchema)
-          .describe('Newest first; at most 20 of each partition.'),
+          .describe('Corrections, the newest first. At most 20 per partition.'),
         unreachable: z
           .array(
             z.object({
-              partition: z.string().nullable().describe('The partition.'),
-              error: z.string().describe('Why it did not answer.'),
+              partition: z.string().nullable().describe('Partition of the group.'),
+              error: z.string().describe('Why it did not respond.'),
             }),
           )
-          .describe('Pools that did not answer.'),
+          .describe('Pools that did not respond.'),
       }),
     },
     problems: [404],
   },
   correctBudget: {
     tag: 'groups',
-    summary: 'Corrects the spend of the budget of a group, key or team',
+    summary: 'Correct the spend of the budget of a group, key or team',
     description:
-      'Adds an amount to the spend, or subtracts it, in the current period and the longer ones. Calls that are settled meanwhile count as usual. The costs by key, model and group stay as they were charged.',
+      'Adds an amount to the spend, or subtracts it, in the current period and the longer ones. Calls that are settled in the meantime count as usual. The costs by key, model and group stay as they were charged.',
     role: 'admin',
     params: z.strictObject({ name }),
     body: z.strictObject({
@@ -95,29 +97,27 @@ export const BUDGET_ROUTES = routes({
         .max(USD_MAX)
         .refine((amount) => amount !== 0, 'expected an amount other than 0')
         .meta({
-          description: 'The amount to add to the spend. Negative: it is subtracted.',
+          description: 'Amount to add to the spend. Negative amounts are subtracted.',
           unit: 'USD',
         }),
       period: z
         .enum(PERIODS)
         .default('month')
         .describe(
-          'When the charge was made: `hour` corrects the current hour, day and month, `day` the day and month, `month` only the month.',
+          'When the charge was made. `hour` corrects the current hour, day and month, `day` the day and month, and `month` only the month.',
         ),
-      partition: partition
-        .optional()
-        .describe('The partition, if the group is split. Absent: the group has one pool.'),
+      partition: partition.optional().describe('Partition, if the group is split.'),
       member: z
         .string()
         .min(1)
         .max(200)
         .optional()
-        .describe('The member, to correct its own budget. Absent: the budget of the group.'),
-      note: z.string().trim().max(200).default('').describe('The reason, for the audit log.'),
+        .describe('Member whose budget to correct. Absent means the budget of the group.'),
+      note: z.string().trim().max(200).default('').describe('Reason for the audit log.'),
       id: id
         .optional()
         .describe(
-          'Id of the correction. Sending the same id again changes nothing; with another amount, period or member it is a conflict. Absent: a new id.',
+          'Id of the correction. A retry with the same id changes nothing. With another amount, period or member, it is a conflict. Defaults to a new id.',
         ),
     }),
     answers: { 200: correctedSchema },
@@ -125,9 +125,9 @@ export const BUDGET_ROUTES = routes({
   },
   undoCorrection: {
     tag: 'groups',
-    summary: 'Undoes a correction. Repeating it changes nothing.',
+    summary: 'Undo a correction. Idempotent.',
     description:
-      'The spend of the periods that are still current is then what it would be without the correction.',
+      'Restores the spend of the periods that are still current to what it would be without the correction.',
     role: 'admin',
     params: z.strictObject({ name, id: id.describe('Id of the correction.') }),
     answers: { 200: correctedSchema },

@@ -3,18 +3,20 @@ import { changedSchema } from './answer-schemas.ts';
 import { routes } from './route.ts';
 import { leaseSchema, poolFailureSchema, waiterSchema } from './status-schemas.ts';
 
-/** Maximum calls that one answer lists. */
+/** Maximum length of a list of calls. */
 const LISTED_MAX = 1_000;
 
 const text = z.string().min(1).max(300);
 
-/** Which calls are meant: those that everything fits that is said. */
+/** Selects calls that match all given fields. */
 const callFilter = {
-  group: text.exactOptional().describe('Glob of groups, as in `openai-*`. Absent: all.'),
-  tenant: text.exactOptional().describe('The tenant that they are charged to.'),
-  agent: text.exactOptional().describe('The agent run.'),
-  model: text.exactOptional().describe('The model.'),
-  upstream: text.exactOptional().describe('The upstream that they go to.'),
+  group: text
+    .exactOptional()
+    .describe('Pattern of groups, such as `openai-*`. Defaults to all groups.'),
+  tenant: text.exactOptional().describe('Tenant that the calls are charged to.'),
+  agent: text.exactOptional().describe('Agent run of the calls.'),
+  model: text.exactOptional().describe('Model of the calls.'),
+  upstream: text.exactOptional().describe('Upstream of the calls.'),
 };
 
 const listQuery = z.strictObject({
@@ -25,7 +27,7 @@ const listQuery = z.strictObject({
     .min(1)
     .max(LISTED_MAX)
     .default(LISTED_MAX)
-    .describe('Most calls of the answer.'),
+    .describe('Maximum number of calls to return.'),
 });
 
 const actQuery = z.strictObject({
@@ -33,91 +35,90 @@ const actQuery = z.strictObject({
   dry_run: z
     .enum(['true', 'false'])
     .default('false')
-    .describe('`true`: says how many there are, and does nothing.'),
+    .describe('`true` returns the number of calls, and changes nothing.'),
 });
 
-const group = z.string().describe('The group.');
-const unreachable = z.array(poolFailureSchema).describe('Pools that did not answer.');
+const group = z.string().describe('Name of the group.');
+const unreachable = z.array(poolFailureSchema).describe('Pools that did not respond.');
 
 const doneSchema = z.object({
-  calls: z.int().min(0).describe('Calls that it was done to, or would be.'),
+  calls: z.int().min(0).describe('Number of affected calls.'),
   groups: z
     .record(z.string(), z.int())
-    .describe('How many of each group; a call with slots in several counts in each.'),
-  dry_run: z.boolean().describe('Nothing was done.'),
+    .describe('Affected calls by group. A call with slots in several groups counts in each.'),
+  dry_run: z.boolean().describe('Whether this was a dry run.'),
   unreachable,
 });
 
-/** Describes a switch of the whole deployment. */
 function switchOfAll(summary: string) {
   return {
     tag: 'groups',
     summary,
     description:
-      'Sets `paused` at the top of the configuration. It holds for automatic groups and those that there will be, without any configured group too; what is in flight goes on to its end.',
+      'Sets `paused` at the top of the configuration. It applies to configured, automatic and future groups. Calls in flight finish.',
     role: 'operator',
     answers: {
-      200: changedSchema.extend({ paused: z.boolean().describe('Whether everything is paused.') }),
+      200: changedSchema.extend({
+        paused: z.boolean().describe('Whether the whole deployment is paused.'),
+      }),
     },
     hasEtag: true,
     takesIfMatch: true,
   } as const;
 }
 
-/** Describes an act on the calls of several groups. */
 function actOn(summary: string, description: string) {
   return {
     tag: 'groups',
     summary,
-    description: `${description} At least one of \`tenant\`, \`agent\`, \`model\` and \`upstream\` must be said.`,
+    description: `${description} Requires at least one of \`tenant\`, \`agent\`, \`model\` and \`upstream\`.`,
     role: 'operator',
     query: actQuery,
     answers: { 200: doneSchema },
   } as const;
 }
 
-/** Acts on several groups at once, and what all of them hold. */
 export const BULK_ROUTES = routes({
   listAllLeases: {
     tag: 'groups',
-    summary: 'Who holds a slot in all groups, oldest first',
+    summary: 'List the leases of all groups, the oldest first',
     role: 'viewer',
     query: listQuery,
     answers: {
       200: z.object({
-        leases: z.array(leaseSchema.extend({ group })).describe('The oldest first.'),
+        leases: z.array(leaseSchema.extend({ group })).describe('Leases, the oldest first.'),
         total: z
           .int()
           .min(0)
-          .describe('Leases that there are, listed or not: a call has one in each of its groups.'),
+          .describe('Total number of leases, listed or not. A call has one in each of its groups.'),
         unreachable,
       }),
     },
   },
   listAllWaiters: {
     tag: 'groups',
-    summary: 'Who waits in all groups, the longest first',
+    summary: 'List the queued calls of all groups, the oldest first',
     role: 'viewer',
     query: listQuery,
     answers: {
       200: z.object({
-        waiters: z.array(waiterSchema.extend({ group })).describe('The longest first.'),
-        total: z.int().min(0).describe('Calls that wait, listed or not.'),
+        waiters: z.array(waiterSchema.extend({ group })).describe('Waiters, the oldest first.'),
+        total: z.int().min(0).describe('Total number of waiters, listed or not.'),
         unreachable,
       }),
     },
   },
   releaseLeases: actOn(
-    'Takes back the slots of all calls that are meant',
-    'Each upstream call is aborted first; its slot returns after that.',
+    'Revoke the slots of all matching calls',
+    'Aborts each upstream call first. Its slot is free after that.',
   ),
   cancelWaiters: actOn(
-    'Takes all calls that are meant out of the queues',
-    'Each is refused as `cancelled`, which is not to be tried again.',
+    'Remove all matching calls from their queues',
+    'Each call is rejected as `cancelled`, which clients must not retry.',
   ),
   switchGroups: {
     tag: 'groups',
-    summary: 'Pauses, drains or resumes several groups, in one change',
+    summary: 'Pause, drain or resume several groups in one change',
     role: 'operator',
     body: z.strictObject({
       groups: z
@@ -125,20 +126,22 @@ export const BULK_ROUTES = routes({
         .min(1)
         .max(200)
         .describe(
-          'Globs of groups; automatic ones too, as far as they are known or named in full. One that fits nothing is refused.',
+          'Patterns of groups, including automatic groups that exist or are named in full. A pattern without a match is rejected.',
         ),
-      to: z.enum(['pause', 'drain', 'resume']).describe('Act to do to each.'),
+      to: z.enum(['pause', 'drain', 'resume']).describe('Action to apply to each group.'),
     }),
     answers: {
       200: changedSchema.extend({
-        groups: z.array(z.string()).describe('Names of the groups that it was done to.'),
+        groups: z.array(z.string()).describe('Names of the affected groups.'),
       }),
     },
     hasEtag: true,
     takesIfMatch: true,
   },
   pauseEverything: switchOfAll(
-    'Stops the whole deployment: no group grants anything until it is resumed',
+    'Stop the whole deployment. No group starts calls until it is resumed.',
   ),
-  resumeEverything: switchOfAll('Ends the pause of the whole deployment; groups keep their own'),
+  resumeEverything: switchOfAll(
+    'End the pause of the whole deployment. Groups keep their own pauses.',
+  ),
 });

@@ -7,7 +7,7 @@ import type { AdminRoutes } from './routes.ts';
 type Takes<Name extends RouteName, Part extends string> =
   AdminRoutes[Name] extends Readonly<Record<Part, z.ZodType>> ? true : false;
 
-/** Parts that a route must be given: its path's parameters, and its body unless that may be left out. */
+/** Required parts of a request: the path parameters, and the body unless it is optional. */
 type Needed<Name extends RouteName> =
   | (Takes<Name, 'params'> extends true ? 'params' : never)
   | (Takes<Name, 'body'> extends true
@@ -23,11 +23,10 @@ interface RequestParts<Name extends RouteName> {
   readonly ifMatch: string;
 }
 
-/** The parts of a request to a route. */
 export type AdminRequest<Name extends RouteName> = Pick<RequestParts<Name>, Needed<Name>> &
   Partial<RequestParts<Name>>;
 
-/** The route's own answer, or the problem. */
+/** The response of the route, or a problem. */
 type AdminResult<Name extends RouteName> =
   | (RouteAnswer<AdminRoutes[Name]> & { readonly ok: true; readonly etag: string | null })
   | {
@@ -37,21 +36,20 @@ type AdminResult<Name extends RouteName> =
       readonly etag: string | null;
     };
 
-/** Asks one route, with request and answer typed as the route is described. */
+/** Calls one route. Request and response have the types of the route's description. */
 export type AdminClient = <Name extends RouteName>(
   name: Name,
   ...request: [Needed<Name>] extends [never] ? [AdminRequest<Name>?] : [AdminRequest<Name>]
 ) => Promise<AdminResult<Name>>;
 
 export interface AdminClientOptions {
-  /** Where the API is mounted, as in `https://headgate.example.com/admin/api`. */
+  /** Address of the API, such as `https://headgate.example.com/admin/api`. */
   readonly baseUrl: string;
-  /** Sent with every request: the token, or what a request by cookie needs. */
+  /** Sent with every request: the token, or the headers that a request by cookie needs. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
-/** A client of the admin API. */
 export function createAdminClient(options: AdminClientOptions): AdminClient {
   const send = options.fetch ?? ((url, init) => fetch(url, init));
   return async (name, ...[request = {}]) => {
@@ -70,7 +68,7 @@ export function createAdminClient(options: AdminClientOptions): AdminClient {
     const isJson = /^[^;]*[/+]json\s*(?:;|$)/i.test(headers.get('content-type') ?? '');
     const answer: unknown = isJson ? await response.json() : await response.text();
     const etag = headers.get('etag');
-    // The casts are sound as far as the server keeps to its own description, which its tests check.
+    // The casts are sound if the server keeps to its own description, which its tests check.
     return (
       response.ok
         ? { ok: true, status, body: answer, etag }

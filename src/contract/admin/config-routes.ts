@@ -22,12 +22,14 @@ const params = z.strictObject({
   id: z.string().min(1).max(300).describe('Id of the upstream.'),
 });
 
-/** An upstream as `PUT` takes it: its id stands in the path already. */
+/** An upstream as the body of `PUT`. The id is in the path. */
 export const upstreamDocumentSchema = upstreamSchema
-  .extend({ id: z.string().optional().describe('As in the path, or absent.') })
-  .describe('An upstream; whatever is left out has its default, or is as built in.');
+  .extend({ id: z.string().optional().describe('If present, the same as in the path.') })
+  .describe(
+    'An upstream. Omitted fields have their defaults, or the values of the built-in upstream.',
+  );
 
-/** A call, as far as it decides about groups. */
+/** A call, as far as it determines groups. */
 export const testedCallSchema = z.strictObject({
   model: z
     .string()
@@ -35,7 +37,7 @@ export const testedCallSchema = z.strictObject({
     .max(300)
     .nullable()
     .default(null)
-    .describe('Model as the caller sends it; `anthropic/claude-…` names the upstream too.'),
+    .describe('Model as sent by the caller. `anthropic/claude-…` also names the upstream.'),
   upstream: z
     .string()
     .min(1)
@@ -43,7 +45,7 @@ export const testedCallSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      'Id in the path, or in `headgate-upstream`. Null: the upstream is chosen as by `/v1/*`.',
+      'Id in the path, or in `headgate-upstream`. null means that the upstream is chosen as for `/v1/*`.',
     ),
   key: z
     .string()
@@ -51,64 +53,63 @@ export const testedCallSchema = z.strictObject({
     .max(100)
     .nullable()
     .default(null)
-    .describe('Id of a gateway key, or fingerprint of a provider key. Never a key.'),
+    .describe('Id of a gateway key, or fingerprint of a provider key. Never the key itself.'),
   operation: z
     .string()
     .min(1)
     .max(100)
     .default('chat')
-    .describe('Operation, as in `match.operations`, where no path says it.'),
+    .describe('Operation, as in `match.operations`, if there is no path.'),
   path: z
     .string()
     .max(2_000)
-    .regex(/^\/[^?#]*$/, 'expected a path behind the base URL, as in /v1/custom/run')
+    .regex(/^\/[^?#]*$/, 'expected a path below the base URL, such as /v1/custom/run')
     .nullable()
     .default(null)
     .describe(
-      'Path behind the base URL of its upstream, as in `/v1/custom/run`. Null: any of the operation, which no `match.paths` names.',
+      'Path below the base URL of its upstream, such as `/v1/custom/run`. null means a path of the operation that no `match.paths` matches.',
     ),
-  method: z.enum(METHODS).default('POST').describe('Method by which the path is called.'),
+  method: z.enum(METHODS).default('POST').describe('Method of the request.'),
   shape: z
     .enum(['openai', 'anthropic'])
     .default('openai')
-    .describe('Shape of the request at `/v1/*`.'),
+    .describe('API shape of the request at `/v1/*`.'),
   lane: z
     .enum(LANES)
     .nullable()
     .default(null)
-    .describe('Lane that it asks for with `headgate-lane`. Null: none.'),
+    .describe('Lane in `headgate-lane`. null if there is none.'),
   headers: z
     .record(z.string().max(100), z.string().max(1_000))
     .default({})
-    .describe('Headers that groups are split by.'),
+    .describe('Request headers by which groups are split.'),
 });
 
-/** The configuration and everything about it. */
 export const CONFIG_ROUTES = routes({
   getConfig: {
     tag: 'configuration',
-    summary: 'The whole configuration, as JSON or YAML',
+    summary: 'Get the whole configuration as JSON or YAML',
     role: 'admin',
     query: z.strictObject({
       format: z
         .enum(['json', 'yaml'])
         .optional()
-        .describe('Form of the answer. Absent: as `Accept` says, else JSON.'),
+        .describe('Format of the response. Defaults to that in `Accept`, or to JSON.'),
       version: z.coerce
         .number()
         .int()
         .min(0)
         .optional()
-        .describe('A version that is kept. Absent: the one in force.'),
+        .describe('A stored version. Defaults to the current one.'),
     }),
     answers: { 200: configSchema },
     hasEtag: true,
   },
   putConfig: {
     tag: 'configuration',
-    summary: 'Replaces the whole configuration',
+    summary: 'Replace the whole configuration',
     description:
-      'A document of one of the foreign shapes replaces the groups only. Admin keys that the document does not mention stay.',
+      'A document in a foreign format replaces only the groups. Admin keys stay if the document does not mention them.',
     role: 'admin',
     body: z.union([configSchema, ...foreignSchemas]),
     readsBody: true,
@@ -118,83 +119,79 @@ export const CONFIG_ROUTES = routes({
   },
   fingerprint: {
     tag: 'configuration',
-    summary: 'What stands for a key in `match.keys`, and in `keys`',
+    summary: 'Compute the fingerprint and the hash of a key',
     role: 'operator',
     body: z.strictObject({ key: z.string().min(1).max(10_000).describe('The key itself.') }),
     answers: {
       200: z.object({
-        fingerprint: z.string().describe('What `match.keys` takes for a provider key.'),
-        hash: z.string().describe('What `keys` takes for a gateway key: its SHA-256.'),
+        fingerprint: z.string().describe('Fingerprint of a provider key for `match.keys`.'),
+        hash: z.string().describe('SHA-256 of a gateway key for `keys`.'),
       }),
     },
   },
   listAudit: {
     tag: 'configuration',
-    summary: 'Who changed what, newest first',
+    summary: 'List the audit log, the newest entries first',
     role: 'viewer',
     query: pageQuery.extend({
-      actor: z.string().min(1).max(300).optional().describe('Exactly this actor.'),
+      actor: z.string().min(1).max(300).optional().describe('Exact name of the actor.'),
       action: z
         .string()
         .min(1)
         .max(300)
         .optional()
-        .describe('Beginning of the action, as in `group openai-shared:`.'),
-      since: z.iso.datetime().optional().describe('From this instant on, in UTC.'),
-      until: z.iso.datetime().optional().describe('Before this instant, in UTC.'),
+        .describe('Prefix of the action, such as `group openai-shared:`.'),
+      since: z.iso.datetime().optional().describe('Start of the period, in UTC.'),
+      until: z.iso.datetime().optional().describe('End of the period, in UTC. Exclusive.'),
     }),
     answers: { 200: auditPageSchema },
   },
   testCall: {
     tag: 'configuration',
-    summary: 'Which groups would this call take?',
+    summary: 'Find the upstream and groups of a call',
     role: 'viewer',
     body: testedCallSchema,
     answers: { 200: testedSchema },
   },
   getStatus: {
     tag: 'status',
-    summary: 'The state of all groups at this moment',
+    summary: 'Get the current state of all groups',
     role: 'viewer',
     answers: {
       200: z.object({
         version: z.int().min(0).describe('Version of the configuration.'),
-        paused: z.boolean().describe('Whether everything is paused.'),
-        groups: z.array(groupStatusSchema).describe('Every group, configured ones first.'),
+        paused: z.boolean().describe('Whether the whole deployment is paused.'),
+        groups: z.array(groupStatusSchema).describe('All groups, configured ones first.'),
       }),
     },
   },
   getIsolate: {
     tag: 'status',
-    summary: 'What the isolate of the Worker that answers knows of itself',
+    summary: 'Get figures of the Worker isolate that responds',
     description:
-      'The platform chooses the isolate, and mostly another one for the next request. Its figures begin at 0 with it.',
+      'The platform chooses the isolate, and usually another one for the next request. The figures start at 0 with the isolate.',
     role: 'viewer',
     answers: {
       200: z.object({
-        id: z.string().describe('Its name, made up at random.'),
-        release: z
-          .string()
-          .exactOptional()
-          .describe('Release of Headgate. Absent: one before 0.1.0.'),
+        id: z.string().describe('Random name of the isolate.'),
+        release: z.string().exactOptional().describe('Release of Headgate. Absent before 0.1.0.'),
         config_reads: z
           .int()
           .min(0)
-          .describe('Requests that needed the configuration, calls above all.'),
+          .describe('Requests that needed the configuration, mostly calls.'),
         config_waits: z
           .int()
           .min(0)
-          .describe('Those that waited for it, because its copy was too old or not there.'),
+          .describe('Those that waited for it because the copy was outdated or missing.'),
       }),
     },
   },
 });
 
-/** Upstreams, built in and configured. */
 export const UPSTREAM_ROUTES = routes({
   listUpstreams: {
     tag: 'upstreams',
-    summary: 'Upstreams by id, with what their groups have seen of them',
+    summary: 'List upstreams by id, with the observations of their groups',
     role: 'viewer',
     query: pageQuery,
     answers: { 200: pageOf('upstreams', upstreamInfoSchema) },
@@ -202,7 +199,7 @@ export const UPSTREAM_ROUTES = routes({
   },
   getUpstream: {
     tag: 'upstreams',
-    summary: 'One upstream',
+    summary: 'Get an upstream',
     role: 'viewer',
     params,
     answers: { 200: upstreamDetailSchema },
@@ -211,7 +208,7 @@ export const UPSTREAM_ROUTES = routes({
   },
   putUpstream: {
     tag: 'upstreams',
-    summary: 'Configures an upstream, or what is different about a built-in one',
+    summary: 'Create or replace an upstream, or override a built-in one',
     role: 'admin',
     params,
     body: upstreamDocumentSchema,
@@ -221,9 +218,9 @@ export const UPSTREAM_ROUTES = routes({
   },
   patchUpstream: {
     tag: 'upstreams',
-    summary: 'Changes what is sent; null brings a default back',
+    summary: 'Change fields of an upstream. null restores the default.',
     description:
-      'A JSON merge patch (RFC 7396) of an `Upstream`. A built-in one gets an entry by it.',
+      'A JSON merge patch (RFC 7396) of an `Upstream`. Patching a built-in upstream creates an entry for it.',
     role: 'admin',
     params,
     body: mergePatchSchema,
@@ -234,7 +231,7 @@ export const UPSTREAM_ROUTES = routes({
   },
   deleteUpstream: {
     tag: 'upstreams',
-    summary: 'Removes what is configured of an upstream; a built-in one is as it was',
+    summary: 'Remove the entry of an upstream. A built-in one returns to its defaults.',
     role: 'admin',
     params,
     answers: { 200: changedSchema },
@@ -244,31 +241,30 @@ export const UPSTREAM_ROUTES = routes({
   },
 });
 
-/** The description of the API itself. */
 export const ABOUT_ROUTES = routes({
   getOpenApi: {
     tag: 'about',
-    summary: 'This document',
+    summary: 'Get this document as OpenAPI',
     role: 'open',
     answers: {
       200: z.looseObject({
-        openapi: z.literal('3.1.0').describe('Version of OpenAPI that the document keeps to.'),
+        openapi: z.literal('3.1.0').describe('Version of OpenAPI.'),
       }),
     },
   },
   getDocs: {
     tag: 'about',
-    summary: 'This document as a page',
+    summary: 'Get this document as a page',
     role: 'open',
     query: z.strictObject({
-      q: z.string().max(100).optional().describe('Words that a route must have to be shown.'),
+      q: z.string().max(100).optional().describe('Words by which to filter the routes.'),
     }),
     answers: { 200: 'text' },
     contentType: 'text/html',
   },
   getDocsStyle: {
     tag: 'about',
-    summary: 'The style of that page',
+    summary: 'Get the style sheet of that page',
     role: 'open',
     answers: { 200: 'text' },
     contentType: 'text/css',

@@ -6,45 +6,47 @@ import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.t
 const count = z.int().min(0);
 const groups = z.array(groupStatusSchema);
 const version = count.describe('Version of the configuration.');
-const paused = z.boolean().describe('Whether everything is paused.');
+const paused = z.boolean().describe('Whether the whole deployment is paused.');
 
 export const feedSnapshotSchema = z
-  .object({ version, paused, groups: groups.describe('Every group, configured ones first.') })
-  .describe('Everything, as `GET /status` tells it. The first event of every stream.');
+  .object({ version, paused, groups: groups.describe('All groups, configured ones first.') })
+  .describe('The same as `GET /status`. The first event of every stream.');
 
 export const feedGroupsSchema = z
   .object({
-    groups: groups.describe('The groups that changed, whole.'),
-    gone: z.array(z.string()).describe('Names of groups that are no more.'),
+    groups: groups.describe('Changed groups, in full.'),
+    gone: z.array(z.string()).describe('Names of removed groups.'),
   })
-  .describe('The groups that changed, at most once a second.');
+  .describe('Changed groups, at most once a second.');
 
 export const feedDetailSchema = z
   .object({
     name: z.string().describe('Name of the group.'),
     leases: z.array(leaseSchema).describe('The first 200 leases, the oldest first.'),
     waiters: z.array(waiterSchema).describe('The first 200 waiters, the next one first.'),
-    leases_total: count.describe('Leases that there are.'),
-    waiters_total: count.describe('Waiters that there are.'),
+    leases_total: count.describe('Total number of leases.'),
+    waiters_total: count.describe('Total number of waiters.'),
     group: groupStatusSchema
       .nullable()
-      .describe('The group itself at the same moment, whole. Null: there is none of that name.'),
+      .describe('State of the group at the same moment, in full. null if there is no such group.'),
   })
-  .describe('The group that was asked for, with its first leases and waiters.');
+  .describe('The requested group, with its first leases and waiters.');
 
-/** Comes behind the snapshot, so that who opens the page after a warning sees it. */
+/** Follows the snapshot, so that a page opened after a warning shows it. */
 const feedWarningsSchema = z.object({
-  warnings: z.array(warningSchema).describe('The last 50 of all groups, the latest first.'),
+  warnings: z
+    .array(warningSchema)
+    .describe('The last 50 warnings of all groups, the latest first.'),
 });
 
-/** Comes behind the snapshot, and when the list changes. */
+/** Follows the snapshot, and every change of the list. */
 const feedAttentionSchema = attentionListSchema.pick({ attention: true, left_out: true });
 
-/** The configuration changed. */
+/** Sent when the configuration changed. */
 const feedVersionSchema = z.object({ version, paused });
 
-/** Comes every two seconds: without it the stream is dead. */
-const feedBeatSchema = z.object({ at: z.iso.datetime().describe('When it was sent.') });
+/** Sent every two seconds. A stream without it is dead. */
+const feedBeatSchema = z.object({ at: z.iso.datetime().describe('Time of sending.') });
 
 /** Schema of the `data` of each event of `GET /events`. */
 export const FEED_EVENTS = {
@@ -58,5 +60,4 @@ export const FEED_EVENTS = {
   beat: feedBeatSchema,
 };
 
-/** Name of a kind of event. */
 export type FeedEventName = keyof typeof FEED_EVENTS;

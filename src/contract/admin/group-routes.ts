@@ -17,17 +17,23 @@ import {
   waitingElsewhereSchema,
 } from './status-schemas.ts';
 
-/** Query for one part of a list. Lists are sorted. */
+/** Query of a page of a sorted list. */
 export const pageQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(1_000).default(100).describe('Most items of a page.'),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(100)
+    .describe('Maximum number of items per page.'),
   cursor: z
     .string()
     .max(1_000)
     .optional()
-    .describe('The `next_cursor` of the page before. Absent: the first page.'),
+    .describe('The `next_cursor` of the previous page. Absent for the first page.'),
 });
 
-const name = z.string().min(1).max(300).describe('Name of the group, encoded.');
+const name = z.string().min(1).max(300).describe('URL-encoded name of the group.');
 const params = z.strictObject({ name });
 const leaseParams = z.strictObject({
   name,
@@ -40,33 +46,35 @@ const waiterParams = z.strictObject({
 
 const memberParams = z.strictObject({
   name,
-  member: z.string().min(1).max(300).describe('Id of the member, encoded.'),
+  member: z.string().min(1).max(300).describe('URL-encoded id of the member.'),
 });
 
-/** A group as `PUT` takes it: its name stands in the path already. */
+/** A group as the body of `PUT`. The name is in the path. */
 export const groupDocumentSchema = groupSchema
-  .extend({ name: z.string().optional().describe('As in the path, or absent.') })
-  .describe('A group; whatever is left out has its default.');
+  .extend({ name: z.string().optional().describe('If present, the same as in the path.') })
+  .describe('A group. Omitted fields have their defaults.');
 
-/** Any object: what it leads to is checked, not what it says. */
+/** Any object. The result of the patch is validated, not the patch. */
 export const mergePatchSchema = z.record(z.string(), z.unknown());
 
-/** Nothing at all means `first`. */
+/** An empty body means `first`. */
 const promotionSchema = z.strictObject({
-  lane: z.enum(LANES).optional().describe('Lane to put it into. Absent: it stays in its own.'),
+  lane: z.enum(LANES).optional().describe('New lane. Defaults to its current lane.'),
   first: z
     .boolean()
     .optional()
-    .describe('Puts it before everybody else. Absent: true, unless a lane is given.'),
+    .describe(
+      'Whether to put it before all other waiters. Defaults to true, unless a lane is given.',
+    ),
 });
 
-/** Describes a route that sets a switch of a group, which is done in a hurry and mostly without a body. */
+/** Describes a route that sets a switch of a group. Operators use these in a hurry, mostly without a body. */
 function switchOf(summary: string) {
   return {
     tag: 'groups',
     summary,
     description:
-      'Automatic groups too, in all their pools and in those that there will be. The answer has their `name`, `paused` and `draining` alone.',
+      'Also applies to automatic groups, in all their current and future pools. Their response contains only `name`, `paused` and `draining`.',
     role: 'operator',
     params,
     answers: { 200: switchedGroupSchema },
@@ -76,16 +84,15 @@ function switchOf(summary: string) {
   } as const;
 }
 
-/** Describes one that sets it on, for a while where the body says so. */
+/** Describes a route that turns a switch on, optionally for a limited time. */
 function switchOnOf(summary: string) {
   return { ...switchOf(summary), body: untilSchema, isBodyOptional: true } as const;
 }
 
-/** Groups, their leases and their waiters. */
 export const GROUP_ROUTES = routes({
   listGroups: {
     tag: 'groups',
-    summary: 'Configured groups with every default, by name',
+    summary: 'List configured groups by name, with all defaults',
     role: 'viewer',
     query: pageQuery,
     answers: { 200: pageOf('groups', groupSchema) },
@@ -93,7 +100,7 @@ export const GROUP_ROUTES = routes({
   },
   getGroup: {
     tag: 'groups',
-    summary: 'One configured group with every default',
+    summary: 'Get a configured group with all defaults',
     role: 'viewer',
     params,
     answers: { 200: groupSchema },
@@ -102,9 +109,9 @@ export const GROUP_ROUTES = routes({
   },
   putGroup: {
     tag: 'groups',
-    summary: 'Creates or replaces a group',
+    summary: 'Create or replace a group',
     description:
-      'The same again changes nothing and makes no new version. With `until` or `for_s` the fields that it changes go back by themselves.',
+      'Idempotent: the same document again creates no new version. With `until` or `for_s`, the changed fields revert automatically.',
     role: 'admin',
     params,
     query: untilQuery,
@@ -115,9 +122,9 @@ export const GROUP_ROUTES = routes({
   },
   patchGroup: {
     tag: 'groups',
-    summary: 'Changes what is sent; null brings a default back',
+    summary: 'Change fields of a group. null restores the default.',
     description:
-      'A JSON merge patch (RFC 7396) of a `Group`. What it leads to must be one. An automatic group gets its own entry with that, as by `configure`. With `until` or `for_s` the fields that it changes go back by themselves; of fields that it names with the value that they have, only the time changes.',
+      'A JSON merge patch (RFC 7396) of a `Group`. The result must be a valid group. Patching an automatic group creates an entry for it, as `configure` does. With `until` or `for_s`, the changed fields revert automatically. For fields that already have the given value, only the time changes.',
     role: 'admin',
     params,
     query: untilQuery,
@@ -129,7 +136,7 @@ export const GROUP_ROUTES = routes({
   },
   deleteGroup: {
     tag: 'groups',
-    summary: 'Removes a group; calls that hold its slots go on to their end',
+    summary: 'Remove a group. Calls that hold its slots finish.',
     role: 'admin',
     params,
     answers: { 200: changedSchema },
@@ -139,9 +146,9 @@ export const GROUP_ROUTES = routes({
   },
   configureGroup: {
     tag: 'groups',
-    summary: 'Gives an automatic group an entry of its own, with the limit that it has now',
+    summary: 'Create an entry for an automatic group, with its current limit',
     description:
-      'From then on it is changed like any other. It keeps its name, its calls, its pools and all that these have learned, hold and have queued; `DELETE` leaves it to itself again.',
+      'The group can then be changed like a configured one. It keeps its name, its calls, and the state of its pools. `DELETE` makes it automatic again.',
     role: 'admin',
     params,
     answers: { 201: changedGroupSchema },
@@ -149,20 +156,20 @@ export const GROUP_ROUTES = routes({
     takesIfMatch: true,
     problems: [404, 409],
   },
-  pauseGroup: switchOnOf('Grants nothing until it is resumed; calls queue'),
-  drainGroup: switchOnOf('Refuses new calls; queue and leases go on to their end'),
-  resumeGroup: switchOf('Ends a pause and a drain'),
+  pauseGroup: switchOnOf('Pause a group. Calls are queued until it is resumed.'),
+  drainGroup: switchOnOf('Drain a group. New calls are rejected; queued and running calls finish.'),
+  resumeGroup: switchOf('Resume a group. Ends a pause and a drain.'),
   relearnGroup: {
     tag: 'groups',
-    summary: 'Forgets what was learned of the upstream, in all pools of a group',
+    summary: 'Discard what a group has learned about its upstream',
     description:
-      'Ends a pause that the upstream asked for, closes the breaker, and forgets the learned limit: for when its quota was raised or it is well again, and nobody wants to wait until Headgate has noticed. Automatic groups too. What was used of requests, tokens and budgets stays.',
+      'Ends a pause that the upstream asked for, closes the breaker, and discards the learned limit, in all pools. Use it after the quota was raised, or after the upstream has recovered. Also applies to automatic groups. Used requests, tokens and budgets stay.',
     role: 'operator',
     params,
     answers: {
       200: z.object({
         group: z.string().describe('Name of the group.'),
-        pools: z.int().min(0).describe('Pools that have forgotten.'),
+        pools: z.int().min(0).describe('Number of affected pools.'),
         unreachable: unreachableSchema,
       }),
     },
@@ -170,9 +177,9 @@ export const GROUP_ROUTES = routes({
   },
   takeOutMember: {
     tag: 'groups',
-    summary: 'Switches a member off: it gets no calls until it is brought back',
+    summary: 'Disable a member. It gets no calls until it is restored.',
     description:
-      'Sets `enabled: false` of the member in the configuration, so it holds for all pools and for those that there will be. What is in flight there goes on to its end; calls that wait go to the other members.',
+      'Sets `enabled: false` of the member in the configuration, for all current and future pools. Its calls in flight finish. Queued calls go to the other members.',
     role: 'operator',
     params: memberParams,
     answers: { 200: changedGroupSchema },
@@ -182,14 +189,17 @@ export const GROUP_ROUTES = routes({
   },
   bringBackMember: {
     tag: 'groups',
-    summary: 'Gives a member calls again at once, whatever took it out',
+    summary: 'Restore a member that is disabled or ejected',
     description:
-      'Sets `enabled: true` of the member in the configuration, unless it is. Where a refusal took it out, that is forgotten in all pools that there are, and the next call finds out whether it serves again.',
+      'Sets `enabled: true` of the member in the configuration if necessary. If a refusal ejected the member, all current pools discard it, and the next call shows whether the member serves again.',
     role: 'operator',
     params: memberParams,
     answers: {
       200: changedGroupSchema.extend({
-        pools: z.int().min(0).describe('Pools in which no refusal keeps it out any more.'),
+        pools: z
+          .int()
+          .min(0)
+          .describe('Number of pools in which the member was no longer ejected.'),
         unreachable: unreachableSchema,
       }),
     },
@@ -199,7 +209,7 @@ export const GROUP_ROUTES = routes({
   },
   getGroupStatus: {
     tag: 'status',
-    summary: 'The state of one group at this moment, automatic ones included',
+    summary: 'Get the current state of a group, configured or automatic',
     role: 'viewer',
     params,
     answers: { 200: groupStatusSchema },
@@ -207,12 +217,12 @@ export const GROUP_ROUTES = routes({
   },
   listLeases: {
     tag: 'groups',
-    summary: 'Who holds a slot, oldest first',
+    summary: 'List the leases of a group, the oldest first',
     role: 'viewer',
     params,
     answers: {
       200: z.object({
-        leases: z.array(leaseSchema).describe('The oldest first.'),
+        leases: z.array(leaseSchema).describe('Leases, the oldest first.'),
         unreachable: unreachableSchema,
       }),
     },
@@ -220,26 +230,26 @@ export const GROUP_ROUTES = routes({
   },
   releaseLease: {
     tag: 'groups',
-    summary: 'Takes a slot back',
-    description: 'The upstream call is aborted first; the slot returns after that.',
+    summary: 'Revoke a lease',
+    description: 'Aborts the upstream call first. The slot is free after that.',
     role: 'operator',
     params: leaseParams,
     answers: {
       202: z.object({
         id: z.string().describe('Id of the lease.'),
-        state: z.literal('revoking').describe('Its holder has been told.'),
+        state: z.literal('revoking').describe('Its holder was notified.'),
       }),
     },
     problems: [404],
   },
   listWaiters: {
     tag: 'groups',
-    summary: 'Who waits, in the order in which they will probably be granted',
+    summary: 'List the waiters of a group, in the order in which they will probably be granted',
     role: 'viewer',
     params,
     answers: {
       200: z.object({
-        waiters: z.array(waiterSchema).describe('The next one first.'),
+        waiters: z.array(waiterSchema).describe('Waiters, the next one first.'),
         waiting_elsewhere: waitingElsewhereSchema,
         unreachable: unreachableSchema,
       }),
@@ -248,20 +258,20 @@ export const GROUP_ROUTES = routes({
   },
   cancelWaiter: {
     tag: 'groups',
-    summary: 'Takes a call out of the queue, which is refused as `cancelled`',
+    summary: 'Remove a call from the queue. It is rejected as `cancelled`.',
     role: 'operator',
     params: waiterParams,
     answers: {
       200: z.object({
         ticket: z.string().describe('Id of the ticket.'),
-        state: z.literal('cancelled').describe('Its caller is being refused.'),
+        state: z.literal('cancelled').describe('The call is being rejected.'),
       }),
     },
     problems: [404],
   },
   promoteWaiter: {
     tag: 'groups',
-    summary: 'Puts a call first, or into another lane, or both',
+    summary: 'Move a call to the front, into another lane, or both',
     role: 'operator',
     params: waiterParams,
     body: promotionSchema,
@@ -269,8 +279,8 @@ export const GROUP_ROUTES = routes({
     answers: {
       200: z.object({
         ticket: z.string().describe('Id of the ticket.'),
-        lane: z.enum(LANES).nullable().describe('The lane that was asked for. Null: none.'),
-        first: z.boolean().describe('It was put first.'),
+        lane: z.enum(LANES).nullable().describe('Requested lane. null if there is none.'),
+        first: z.boolean().describe('Whether it was moved to the front.'),
       }),
     },
     problems: [404],

@@ -1,4 +1,4 @@
-/** The states of a group in a word, the worst first. */
+/** The state of a group in a few words, the worst first. */
 export const GROUP_STATES = [
   'unreachable',
   'broken',

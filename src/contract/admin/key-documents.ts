@@ -1,9 +1,9 @@
 import { adminKeySchema, gatewayKeySchema } from '../config/keys.ts';
 
-/** The part of a caller's key that people write; the rest is Headgate's. */
+/** The part of a gateway key that operators write. Headgate sets the rest. */
 export const keyDocumentSchema = gatewayKeySchema
   .omit({ hash: true, created_at: true, revoked_at: true, previous: true })
-  .describe('A key of a caller; whatever is left out has its default.');
+  .describe('A gateway key. Omitted fields have their defaults.');
 
-/** The part of an admin key that people write. */
+/** The part of an admin key that operators write. */
 export const adminKeyDocumentSchema = adminKeySchema.omit({ hash: true, created_at: true });

@@ -21,29 +21,30 @@ export const keyParams = z.strictObject({
 
 const rotationSchema = z.strictObject({
   grace_ms: z.int().min(0).max(2_592_000_000).default(86_400_000).meta({
-    description: 'How long the key before goes on to open; 0: not at all.',
+    description: 'How long the old key stays valid. 0 means that it is invalid immediately.',
     unit: 'ms',
   }),
 });
 
 const keylessSumsSchema = z.object({
-  callers: z.int().min(0).describe('Callers. One at two upstreams counts twice.'),
-  calls: z.int().min(0).describe('Their served calls.'),
+  callers: z.int().min(0).describe('Number of callers. A caller at two upstreams counts twice.'),
+  calls: z.int().min(0).describe('Number of their served calls.'),
 });
 
 const keylessSchema = z.object({
-  callers: z.array(keylessCallerSchema).describe('By upstream, callers with the most calls first.'),
-  sums: keylessSumsSchema.describe('All of them.'),
+  callers: z
+    .array(keylessCallerSchema)
+    .describe('Callers by upstream, those with the most calls first.'),
+  sums: keylessSumsSchema.describe('Sums over all callers.'),
   first_key: keylessSumsSchema.describe(
-    'Those that would be refused if the first gateway key were created now. 0 if there is a key, or a key refuses no caller.',
+    'Callers and calls that would be rejected if the first gateway key were created now. 0 if there is a key, or if a key would reject no caller.',
   ),
 });
 
-/** Keys of callers. */
 export const KEY_ROUTES = routes({
   listKeys: {
     tag: 'keys',
-    summary: 'Keys of callers, by id, without what they are checked by',
+    summary: 'List gateway keys by id, without their hashes',
     role: 'viewer',
     query: pageQuery,
     answers: { 200: pageOf('keys', keySchema) },
@@ -51,16 +52,16 @@ export const KEY_ROUTES = routes({
   },
   listKeyless: {
     tag: 'keys',
-    summary: 'Callers without a gateway key whose calls were served within the last hour',
+    summary: 'List callers without a gateway key that were served within the last hour',
     description:
-      'By upstream and by the fingerprint of their provider key, so that they can be moved one by one. Counts arrive within about a minute. It asks the directory alone.',
+      'Lists them by upstream and by the fingerprint of their provider key, so that they can be moved one by one. Counts appear within about a minute. The request queries only the directory.',
     role: 'viewer',
     answers: { 200: keylessSchema },
   },
   createKey: {
     tag: 'keys',
-    summary: 'Makes a key, and shows it this once',
-    description: 'Only its SHA-256 is kept. It opens within 5 seconds everywhere.',
+    summary: 'Create a gateway key. It is shown only once.',
+    description: 'Headgate stores only its SHA-256. The key is valid within 5 seconds everywhere.',
     role: 'admin',
     body: keyDocumentSchema,
     answers: { 201: newKeySchema },
@@ -70,7 +71,7 @@ export const KEY_ROUTES = routes({
   },
   getKey: {
     tag: 'keys',
-    summary: 'One key',
+    summary: 'Get a gateway key',
     role: 'viewer',
     params: keyParams,
     answers: { 200: keySchema },
@@ -79,8 +80,9 @@ export const KEY_ROUTES = routes({
   },
   patchKey: {
     tag: 'keys',
-    summary: 'Changes what a key may do, or when it expires',
-    description: 'A JSON merge patch (RFC 7396) of a `KeyDocument`. What it leads to must be one.',
+    summary: 'Change the rights or the expiry of a gateway key',
+    description:
+      'A JSON merge patch (RFC 7396) of a `KeyDocument`. The result must be a valid key.',
     role: 'admin',
     params: keyParams,
     body: mergePatchSchema,
@@ -91,7 +93,7 @@ export const KEY_ROUTES = routes({
   },
   deleteKey: {
     tag: 'keys',
-    summary: 'Removes a key and forgets it',
+    summary: 'Delete a gateway key',
     role: 'admin',
     params: keyParams,
     answers: { 200: changedSchema },
@@ -101,8 +103,8 @@ export const KEY_ROUTES = routes({
   },
   rotateKey: {
     tag: 'keys',
-    summary: 'Makes a new key under the same id, and shows it this once',
-    description: 'The key before opens for `grace_ms` longer; one before that opens no more.',
+    summary: 'Rotate a gateway key. The new key is shown only once.',
+    description: 'The old key stays valid for `grace_ms`. Keys before it become invalid.',
     role: 'admin',
     params: keyParams,
     body: rotationSchema,
@@ -114,9 +116,9 @@ export const KEY_ROUTES = routes({
   },
   revokeKey: {
     tag: 'keys',
-    summary: 'Takes a key back',
+    summary: 'Revoke a gateway key',
     description:
-      'New calls are refused within 5 seconds everywhere, and calls that wait are taken out of their queues. What is in flight goes on to its end.',
+      'New calls are rejected within 5 seconds everywhere, and queued calls are removed from their queues. Calls in flight finish.',
     role: 'admin',
     params: keyParams,
     answers: { 200: revokedKeySchema },
@@ -126,19 +128,18 @@ export const KEY_ROUTES = routes({
   },
 });
 
-/** Access to the admin API. */
 export const ACCESS_ROUTES = routes({
   getSession: {
     tag: 'access',
-    summary: 'Who asks, and what they may do',
+    summary: 'Get the authenticated actor and its role',
     role: 'viewer',
     answers: { 200: sessionSchema },
   },
   signIn: {
     tag: 'access',
-    summary: 'Signs a browser in with a cookie',
+    summary: 'Sign a browser in with a cookie',
     description:
-      'The cookie is HttpOnly and SameSite=Strict. Requests by cookie that change something need the header `headgate-admin: 1` and come from this very origin.',
+      'The cookie is HttpOnly and SameSite=Strict. Requests by cookie that change something must have the header `headgate-admin: 1` and come from the same origin.',
     role: 'open',
     body: z.strictObject({
       token: z.string().min(1).max(1_000).describe('`ADMIN_TOKEN`, or an admin key.'),
@@ -148,13 +149,13 @@ export const ACCESS_ROUTES = routes({
   },
   signOut: {
     tag: 'access',
-    summary: 'Takes the cookie back',
+    summary: 'Sign out, and delete the cookie',
     role: 'open',
-    answers: { 200: z.object({ signed_out: z.literal(true).describe('The cookie is gone.') }) },
+    answers: { 200: z.object({ signed_out: z.literal(true).describe('The cookie was deleted.') }) },
   },
   listAdminKeys: {
     tag: 'access',
-    summary: 'Keys of the admin API, by id',
+    summary: 'List admin keys by id',
     role: 'admin',
     query: pageQuery,
     answers: { 200: pageOf('admin_keys', adminKeyInfoSchema) },
@@ -162,7 +163,7 @@ export const ACCESS_ROUTES = routes({
   },
   createAdminKey: {
     tag: 'access',
-    summary: 'Makes a key of the admin API, and shows it this once',
+    summary: 'Create an admin key. It is shown only once.',
     role: 'admin',
     body: adminKeyDocumentSchema,
     answers: { 201: newAdminKeySchema },
@@ -172,7 +173,7 @@ export const ACCESS_ROUTES = routes({
   },
   deleteAdminKey: {
     tag: 'access',
-    summary: 'Removes a key of the admin API, and ends its sessions',
+    summary: 'Delete an admin key, and end its sessions',
     role: 'admin',
     params: keyParams,
     answers: { 200: changedSchema },

@@ -11,10 +11,10 @@ import {
 import { routes } from './route.ts';
 
 const params = z.strictObject({
-  name: z.string().min(1).max(300).describe('Name of the group, encoded.'),
+  name: z.string().min(1).max(300).describe('URL-encoded name of the group.'),
 });
 
-/** An instant in a query: RFC 3339, or epoch milliseconds. */
+/** A time in a query: RFC 3339, or epoch milliseconds. */
 export const queryInstant = z.union(
   [
     z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
@@ -28,51 +28,52 @@ export const queryInstant = z.union(
 
 const fromInstant = queryInstant
   .optional()
-  .describe('From this instant on: RFC 3339, or epoch milliseconds.');
+  .describe('Start of the period: RFC 3339, or epoch milliseconds.');
 const toInstant = queryInstant
   .optional()
-  .describe('Before this instant: RFC 3339, or epoch milliseconds. Absent: now.');
+  .describe('End of the period, exclusive: RFC 3339, or epoch milliseconds. Defaults to now.');
 
-const EVENTS = `Server-sent events, each with JSON as its data. \`snapshot\` comes first and is what \`GET /status\` answers.
-Then, at most once a second, \`groups\`: those that changed, and names of those that are \`gone\`. With \`group\` also
-\`detail\`: its first 200 leases and waiters. \`attention\`, what needs a person, when that changes. \`warning\` when one is raised, \`version\` when the configuration changed,
-and \`beat\` every two seconds. A stream that breaks off or ends is opened anew, and begins with a snapshot.`;
+const EVENTS = `Server-sent events with JSON data. \`snapshot\` comes first, and equals the response of \`GET /status\`.
+\`groups\` follows at most once a second, with changed groups and the names of those that are \`gone\`. With \`group\`,
+\`detail\` has its first 200 leases and waiters. \`attention\` is sent when the attention list changes, \`warning\` when a
+warning is raised, \`version\` when the configuration changes, and \`beat\` every two seconds. If a stream breaks or ends,
+open a new one. It begins with a snapshot.`;
 
-/** A text that a call is found by. */
+/** A value by which calls are found. */
 const name = z.string().trim().min(1).max(500).optional();
 
-const CALLS = `Each call that was slow, refused, retried or dear has a line in each of its groups, and a sample of the rest;
-\`log\` of the group says which, and for how long. Pools that were not used since \`from\` are not asked. Calls that are in
-flight, or have ended a moment ago, are found by a name of their own too. Never prompts or answers.`;
+const CALLS = `Each call that was slow, refused, retried or expensive is logged in each of its groups, and so is a sample of the
+others. \`log\` of the group defines which calls, and for how long. Pools that were not used since \`from\` are not queried.
+Calls that are in flight or have just ended are found by their lease, agent or other values. Prompts and responses are never stored.`;
 
-/** Why calls of a group were granted, held up or refused, what it did over time, and what it warned of. */
 export const OBSERVATION_ROUTES = routes({
   getHistory: {
     tag: 'status',
-    summary: 'What a group did over time, of the last 30 days',
+    summary: 'Get the history of a group, up to 30 days',
     description:
-      'Without a query: the last hour by the minute. Points of a minute are kept for a day, of 15 minutes for 30 days.',
+      'Without a query, returns the last hour by the minute. Points of a minute are kept for a day, and points of 15 minutes for 30 days.',
     role: 'viewer',
     params,
     query: z.strictObject({
       from: fromInstant,
       to: toInstant,
       step: z.coerce.number().int().min(60).max(2_592_000).multipleOf(60).optional().meta({
-        description: 'Length of a step, a multiple of 60. Absent: by the length of the time.',
+        description:
+          'Length of a step, a multiple of 60. Defaults to a value that suits the period.',
         unit: 's',
       }),
       partition: z
         .string()
         .max(1_000)
         .optional()
-        .describe('One partition of a split group. Absent: all of them together.'),
+        .describe('One partition of a split group. Absent means all partitions together.'),
     }),
     answers: { 200: historySchema },
     problems: [404],
   },
   streamEvents: {
     tag: 'status',
-    summary: 'What happens in the groups, live',
+    summary: 'Stream the state of the groups',
     description: EVENTS.replaceAll('\n', ' '),
     role: 'viewer',
     query: z.strictObject({
@@ -81,14 +82,14 @@ export const OBSERVATION_ROUTES = routes({
         .min(1)
         .max(300)
         .optional()
-        .describe('The group whose leases and waiters are told besides. Absent: none.'),
+        .describe('Group whose leases and waiters to send as well.'),
     }),
     answers: { 200: 'text' },
     contentType: 'text/event-stream',
   },
   listDecisions: {
     tag: 'status',
-    summary: 'Why calls were granted, held up or refused, latest first',
+    summary: 'List the decisions of a group, the latest first',
     role: 'viewer',
     params,
     query: z.strictObject({
@@ -97,61 +98,67 @@ export const OBSERVATION_ROUTES = routes({
         .min(1)
         .max(2_000)
         .optional()
-        .describe('The header `headgate-lease` as it is, or a ticket.'),
+        .describe('Value of the header `headgate-lease`, or a ticket.'),
       from: fromInstant,
       to: toInstant,
-      outcome: outcomeSchema.optional().describe('Only decisions of that kind.'),
+      outcome: outcomeSchema.optional().describe('Return only decisions of this kind.'),
       limit: z.coerce
         .number()
         .int()
         .min(1)
         .max(DECISIONS_MAX)
         .default(100)
-        .describe('Most decisions of the answer.'),
+        .describe('Maximum number of decisions to return.'),
     }),
     answers: { 200: decisionsSchema },
     problems: [404],
   },
   findCalls: {
     tag: 'status',
-    summary: 'Calls of all groups, from the log that is kept of them, latest first',
+    summary: 'Find logged calls of all groups, the latest first',
     description: CALLS.replaceAll('\n', ' '),
     role: 'viewer',
     query: z.strictObject({
       q: name.describe(
-        'A lease or ticket, an agent run, a tenant, a key, a model, or the id that the upstream gave the call. The header `headgate-lease` as it is.',
+        'A lease or ticket, an agent run, a tenant, a key, a model, or the upstream’s id of the request. Accepts the value of the header `headgate-lease`.',
       ),
-      lease: name.describe('The header `headgate-lease` as it is, or a ticket.'),
-      agent: name.describe('The agent run.'),
-      tenant: name.describe('The tenant.'),
+      lease: name.describe('Value of the header `headgate-lease`, or a ticket.'),
+      agent: name.describe('Agent run.'),
+      tenant: name.describe('Tenant.'),
       key: name.describe('Id of a gateway key, or fingerprint of a provider key.'),
-      model: name.describe('The model, as the call named it.'),
-      request_id: name.describe("The upstream's own id of the call."),
-      group: z.string().min(1).max(300).optional().describe('Only calls in this group.'),
-      outcome: callOutcomeSchema.optional().describe('Only calls that ended so.'),
+      model: name.describe('Model, as the call named it.'),
+      request_id: name.describe("The upstream's id of the request."),
+      group: z.string().min(1).max(300).optional().describe('Return only calls in this group.'),
+      outcome: callOutcomeSchema.optional().describe('Return only calls with this outcome.'),
       from: queryInstant
         .optional()
-        .describe('From this instant on: RFC 3339, or epoch milliseconds. Absent: 7 days before.'),
+        .describe(
+          'Start of the period: RFC 3339, or epoch milliseconds. Defaults to 7 days before its end.',
+        ),
       to: toInstant,
       cursor: z
         .string()
-        .regex(/^\d{1,15}$/, 'expected the `next_cursor` of an answer')
+        .regex(/^\d{1,15}$/, 'expected the `next_cursor` of a response')
         .transform(Number)
         .optional()
-        .describe('The `next_cursor` of the answer before this one, with all else as it was.'),
+        .describe(
+          'The `next_cursor` of the previous response, with all other parameters unchanged.',
+        ),
       limit: z.coerce
         .number()
         .int()
         .min(1)
         .max(500)
         .default(100)
-        .describe('About how many calls the answer has: those of one millisecond come together.'),
+        .describe(
+          'Approximate number of calls to return. Calls of the same millisecond are returned together.',
+        ),
     }),
     answers: { 200: callsSchema },
   },
   listWarnings: {
     tag: 'status',
-    summary: 'What a group warned of, the last 100, latest first',
+    summary: 'List the last 100 warnings of a group, the latest first',
     role: 'viewer',
     params,
     answers: { 200: warningsSchema },
@@ -159,9 +166,9 @@ export const OBSERVATION_ROUTES = routes({
   },
   listAllWarnings: {
     tag: 'status',
-    summary: 'What all groups warned of last, latest first',
+    summary: 'List the last warnings of all groups, the latest first',
     description:
-      'Of the last 200 over all groups. It asks the directory alone, and wakes no group.',
+      'Searches the last 200 warnings of all groups. The request queries only the directory, and wakes no group.',
     role: 'viewer',
     query: z.strictObject({
       limit: z.coerce
@@ -170,7 +177,7 @@ export const OBSERVATION_ROUTES = routes({
         .min(1)
         .max(200)
         .default(50)
-        .describe('Most warnings of the answer.'),
+        .describe('Maximum number of warnings to return.'),
     }),
     answers: { 200: warningsSchema.pick({ warnings: true }) },
   },

@@ -25,7 +25,7 @@ import { shownTeamSchema } from './team-routes.ts';
 import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.ts';
 import { rollbackSchema } from './version-routes.ts';
 
-/** https://spec.openapis.org/oas/v3.1.0 as far as it is used here; its schemas are JSON Schema 2020-12. */
+/** The part of https://spec.openapis.org/oas/v3.1.0 in use here. Its schemas are JSON Schema 2020-12. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.0';
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
@@ -66,7 +66,7 @@ interface OpenApiResponse {
   readonly content: Readonly<Record<string, { readonly schema: unknown }>>;
 }
 
-/** Shapes of answers that have a name of their own in the document. */
+/** Response shapes that are named in the document. */
 const NAMED_ANSWERS = {
   Config: configSchema,
   Group: groupSchema,
@@ -94,7 +94,7 @@ const NAMED_ANSWERS = {
   Problem: problemSchema,
 };
 
-/** The same of what is sent, where defaults may be left out. */
+/** Request shapes that are named in the document. Fields with a default are optional there. */
 const NAMED_BODIES = {
   ConfigDocument: configSchema,
   GroupDocument: groupDocumentSchema,
@@ -105,28 +105,28 @@ const NAMED_BODIES = {
 };
 
 const TITLES: Record<number, string> = {
-  400: 'The body cannot be read.',
-  401: 'Nobody that is known here.',
-  403: 'Not allowed to this role, or closed for want of an ADMIN_TOKEN.',
-  404: 'There is none.',
-  409: 'Something else is in the way.',
-  412: 'Changed meanwhile: `If-Match` names another version.',
-  413: 'Too large.',
+  400: 'The body cannot be parsed.',
+  401: 'Missing or invalid credentials.',
+  403: 'Not allowed for this role, or disabled because `ADMIN_TOKEN` is not set.',
+  404: 'Not found.',
+  409: 'Conflict with the current state.',
+  412: 'The configuration has changed. `If-Match` names another version.',
+  413: 'The body is too large.',
   415: 'The `Content-Type` is missing, or is not JSON or YAML.',
-  422: 'Invalid, with the path of every field.',
+  422: 'Invalid values. `errors` has the path of each field.',
   429: 'Too many failed attempts.',
-  500: 'A fault of Headgate.',
-  503: 'The directory, or a group, is out of reach.',
+  500: 'Internal error of Headgate.',
+  503: 'The directory or a group is unreachable.',
 };
 
 const INFO = {
   title: 'Headgate admin API',
   version: '1',
   description:
-    'Groups, upstreams, keys and what goes on in them. Problems are RFC 9457. Changes answer with the version that they made as `ETag`; sent back as `If-Match`, a change on top of somebody else’s is refused.',
+    'Manage groups, upstreams and keys, and observe their state. Problems follow RFC 9457. Responses to changes have the new version as `ETag`. Send it back as `If-Match` to reject a change if the configuration has changed in the meantime.',
 };
 
-/** The admin API as OpenAPI 3.1 describes it, made of the schemas that its handlers check by. */
+/** The admin API as OpenAPI 3.1, generated from the schemas that validate its requests. */
 export function openApiDocument(): OpenApiDocument {
   const answers = new SchemaSet('output', NAMED_ANSWERS);
   const bodies = new SchemaSet('input', NAMED_BODIES);
@@ -164,12 +164,12 @@ function operation(
   bodies: SchemaSet,
 ): OpenApiOperation {
   const { tag, summary, description, role, body, isBodyOptional } = route;
-  const said = role === 'open' ? 'Open to everybody.' : `Role: ${role}.`;
+  const access = role === 'open' ? 'No authentication.' : `Role: ${role}.`;
   return {
     operationId,
     tags: [tag],
     summary,
-    description: description === undefined ? said : `${description} ${said}`,
+    description: description === undefined ? access : `${description} ${access}`,
     security: role === 'open' ? [] : [{ token: [] }, { session: [] }],
     parameters: parameters(route),
     ...(body === undefined
@@ -190,12 +190,18 @@ function parameters(route: AdminRoute): OpenApiParameter[] {
     for (const [name, field] of Object.entries(route[place]?.shape ?? {})) {
       const { $schema: _dialect, description, ...schema } = z.toJSONSchema(field, { io: 'input' });
       const required = !field.safeParse(undefined).success;
-      const said = description === undefined ? {} : { description };
-      list.push({ name, in: place === 'params' ? 'path' : 'query', required, schema, ...said });
+      const described = description === undefined ? {} : { description };
+      list.push({
+        name,
+        in: place === 'params' ? 'path' : 'query',
+        required,
+        schema,
+        ...described,
+      });
     }
   }
   if (route.takesIfMatch === true) {
-    const description = 'The `ETag` of the version that the change is meant for.';
+    const description = '`ETag` of the version to change.';
     const schema = { type: 'string' };
     list.push({ name: 'If-Match', in: 'header', required: false, schema, description });
   }
@@ -203,26 +209,29 @@ function parameters(route: AdminRoute): OpenApiParameter[] {
 }
 
 function responses(route: AdminRoute, answers: SchemaSet): Record<string, OpenApiResponse> {
-  const etag = { ETag: { description: 'The version.', schema: { type: 'string' } } };
-  const said = Object.entries(route.answers).map(([status, answer]) => {
+  const etag = {
+    ETag: { description: 'Version of the configuration.', schema: { type: 'string' } },
+  };
+  const successes = Object.entries(route.answers).map(([status, answer]) => {
     const content =
       answer === 'text'
         ? { [route.contentType ?? 'text/plain']: { schema: { type: 'string' } } }
         : { 'application/json': { schema: answers.of(answer) } };
-    const description = status === '201' ? 'Made.' : status === '202' ? 'Under way.' : 'Done.';
+    const description =
+      status === '201' ? 'Created.' : status === '202' ? 'In progress.' : 'Success.';
     return [status, { description, content, ...(route.hasEtag === true ? { headers: etag } : {}) }];
   });
   const problems = problemsOf(route).map((status) => [
     String(status),
     {
-      description: TITLES[status] ?? 'A problem.',
+      description: TITLES[status] ?? 'Problem.',
       content: { 'application/problem+json': { schema: answers.of(problemSchema) } },
     },
   ]);
-  return Object.fromEntries([...said, ...problems]) as Record<string, OpenApiResponse>;
+  return Object.fromEntries([...successes, ...problems]) as Record<string, OpenApiResponse>;
 }
 
-/** Every problem that a route may end in. */
+/** All problems that a route may return. */
 function problemsOf(route: AdminRoute): number[] {
   const all = new Set(route.problems ?? []);
   if (route.tag !== 'about') for (const status of [500, 503]) all.add(status);
@@ -234,7 +243,7 @@ function problemsOf(route: AdminRoute): number[] {
   return [...all].toSorted((a, b) => a - b);
 }
 
-/** JSON Schemas of a set of zod schemas, of which those with a name are written once and referred to. */
+/** JSON Schemas of a set of zod schemas. Named ones are written once, and referenced elsewhere. */
 class SchemaSet {
   readonly #io: 'input' | 'output';
   readonly #names: readonly string[];

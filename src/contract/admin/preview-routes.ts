@@ -14,65 +14,76 @@ const count = z.int().min(0);
 const slots = z.number().min(0).nullable();
 const ms = z.number().min(0).nullable();
 
-/** The fields that a change would change, as the audit log would tell them. */
+/** The fields that a change would change, as in the audit log. */
 const plannedSchema = z.object({
-  version: z.int().min(0).describe('The version that the change was compared to.'),
-  changes: z.array(auditChangeSchema).describe('The fields that would change.'),
-  changes_omitted: count.describe('Changes beyond those that are shown.'),
-  warnings: z.array(z.string()).describe('Sentences on what may not be expected of the change.'),
+  version: z.int().min(0).describe('Version to which the change was compared.'),
+  changes: z.array(auditChangeSchema).describe('Fields that would change.'),
+  changes_omitted: count.describe('Number of changes that are not shown.'),
+  warnings: z
+    .array(z.string())
+    .describe('Consequences of the change that you may not expect, one sentence each.'),
   refuses: z
     .object({
-      calls: count.meta({ description: 'All calls of the last hour.', unit: 'calls' }),
+      calls: count.meta({ description: 'Number of calls of the last hour.', unit: 'calls' }),
       is_part: z
         .boolean()
-        .describe('Some pools were not asked or did not answer: there may be more calls.'),
+        .describe(
+          'Whether some pools were not queried or did not respond, so that there may be more calls.',
+        ),
       refused: z
         .array(
           z.object({
-            reason: z.string().describe('The reason, as in `headgate-reason`.'),
+            reason: z.string().describe('Reason, as in `headgate-reason`.'),
             group: z
               .string()
               .nullable()
               .describe(
-                'The group, key (`key:…`) or team (`team:…`) whose budget it is. Null: none.',
+                'Group, key (`key:…`) or team (`team:…`) of the budget. null if there is none.',
               ),
-            calls: count.meta({ description: 'Calls that it would refuse.', unit: 'calls' }),
+            calls: count.meta({
+              description: 'Number of calls that would be rejected.',
+              unit: 'calls',
+            }),
             of: z
               .array(
                 z.object({
                   key: z
                     .string()
-                    .describe('Id of the gateway key, or the fingerprint of the provider key.'),
-                  upstream: z.string().describe('The upstream.'),
-                  model: z.string().nullable().describe('The model. Null: not known.'),
-                  calls: count.meta({ description: 'Such calls.', unit: 'calls' }),
+                    .describe('Id of the gateway key, or fingerprint of the provider key.'),
+                  upstream: z.string().describe('Upstream of the calls.'),
+                  model: z.string().nullable().describe('Model. null if it is unknown.'),
+                  calls: count.meta({ description: 'Number of these calls.', unit: 'calls' }),
                 }),
               )
-              .describe('Their keys and models, 20 at the most, those with the most calls first.'),
+              .describe('Their keys and models, at most 20, those with the most calls first.'),
           }),
         )
-        .describe('The calls by the reason for which they would be refused.'),
+        .describe('Calls by the reason for which they would be rejected.'),
     })
     .describe(
-      'Calls like those of the last hour that pass today and that the change would refuse.',
+      'Calls like those of the last hour that pass today, and that the change would reject.',
     ),
 });
 
-/** Effect of a change of a group at this moment. Figures of a split group are those of all its pools. */
+/** Immediate effect of a change of a group. Figures of a split group cover all its pools. */
 const effectSchema = z.object({
   slots: z
     .object({
-      from: slots.meta({ description: 'Slots now. Null: any number.', unit: 'slots' }),
-      to: slots.meta({ description: 'Slots after the change. Null: any number.', unit: 'slots' }),
+      from: slots.meta({ description: 'Slots now. null means unlimited.', unit: 'slots' }),
+      to: slots.meta({
+        description: 'Slots after the change. null means unlimited.',
+        unit: 'slots',
+      }),
     })
-    .describe('Slots of one pool, with what was learned; the fewest where pools differ.'),
+    .describe('Slots of one pool, including what was learned. The lowest value if pools differ.'),
   slots_gained: z.number().nullable().meta({
-    description: 'Over all pools; below 0: lost. Null: any number, before or after.',
+    description:
+      'Slots gained over all pools. Negative if slots are lost. null if unlimited before or after.',
     unit: 'slots',
   }),
   in_use: count.meta({ description: 'Slots that calls hold.', unit: 'slots' }),
   in_use_above: count.meta({
-    description: 'Slots in use that the limit would have no room for. Calls go on to their end.',
+    description: 'Slots in use above the new limit. Their calls finish.',
     unit: 'slots',
   }),
   members: z
@@ -81,53 +92,59 @@ const effectSchema = z.object({
         member: z.string().describe('Id of the member.'),
         slots: z
           .object({
-            from: slots.meta({ description: 'Slots now. Null: any number.', unit: 'slots' }),
-            to: slots.meta({ description: 'Slots then. Null: any number.', unit: 'slots' }),
+            from: slots.meta({ description: 'Slots now. null means unlimited.', unit: 'slots' }),
+            to: slots.meta({
+              description: 'Slots after the change. null means unlimited.',
+              unit: 'slots',
+            }),
           })
           .describe(
-            'Its slots in one pool, with what was learned; the fewest where pools differ. 0: it is not there, switched off or out.',
+            'Slots of the member in one pool, including what was learned. The lowest value if pools differ. 0 if the member does not exist, is disabled or is ejected.',
           ),
         in_use: count.meta({ description: 'Slots that calls hold there.', unit: 'slots' }),
       }),
     )
-    .describe('Members of the group before or after the change. Calls there go on to their end.'),
-  queued: count.meta({ description: 'Calls that wait.', unit: 'calls' }),
+    .describe('Members of the group before or after the change. Their calls finish.'),
+  queued: count.meta({ description: 'Number of queued calls.', unit: 'calls' }),
   granted_at_once: count.nullable().meta({
     description:
-      'Waiters that would be granted at once. Null: all are routed again first, and join the queue anew.',
+      'Queued calls that would start immediately. null if all of them are routed again first.',
     unit: 'calls',
   }),
   refused_at_once: count.meta({
     description:
-      'Waiters that would be refused, because they want more slots than one call may take.',
+      'Queued calls that would be rejected, because they need more slots than one call may take.',
     unit: 'calls',
   }),
   is_rerouted: z
     .boolean()
     .describe(
-      'Calls may take another way than before: everybody who waits, in any group, is routed again.',
+      'Whether calls may belong to other groups than before. All queued calls, in all groups, are routed again.',
     ),
   unreachable: unreachableSchema,
 });
 
-/** The hour before, beside the limit that would hold. */
+/** The last hour, compared with the new limit. */
 const lastHourSchema = z.object({
   in_use_max: z.number().min(0).meta({
-    description: 'The most slots in use at once in one pool.',
+    description: 'Maximum slots in use in one pool.',
     unit: 'slots',
   }),
   queued_max: z.number().min(0).meta({
-    description: 'The most calls that waited at once in one pool.',
+    description: 'Maximum queue length of one pool.',
     unit: 'calls',
   }),
   minutes_above: count.meta({
-    description: 'Minutes in which some pool had more in use than the limit would allow.',
+    description: 'Minutes in which a pool had more slots in use than the new limit allows.',
     unit: 'minutes',
   }),
-  granted: count.meta({ description: 'Calls that were granted.', unit: 'calls' }),
-  wait_p50_ms: ms.meta({ description: 'Their median wait. Null: there were none.', unit: 'ms' }),
+  granted: count.meta({ description: 'Number of granted calls.', unit: 'calls' }),
+  wait_p50_ms: ms.meta({
+    description: 'Median wait of the granted calls. null if there were none.',
+    unit: 'ms',
+  }),
   wait_p95_ms: ms.meta({
-    description: '95th percentile of their waits. Null: there were none.',
+    description: '95th percentile of those waits. null if there were none.',
     unit: 'ms',
   }),
 });
@@ -136,64 +153,63 @@ export const groupPreviewSchema = plannedSchema.extend({
   group: groupSchema,
   now: effectSchema
     .nullable()
-    .describe('Effect at this moment, over all pools. Null: there is no such group yet.'),
+    .describe('Immediate effect over all pools. null if the group does not exist yet.'),
   last_hour: lastHourSchema
     .nullable()
-    .describe('The hour before, beside the limit that would hold. Null: there is no such group.'),
+    .describe('The last hour, compared with the new limit. null if the group does not exist yet.'),
   overlaps_with: z
     .object({
-      from: z.array(z.string()).describe('Such groups now.'),
-      to: z.array(z.string()).describe('Such groups after the change.'),
+      from: z.array(z.string()).describe('Overlapping groups now.'),
+      to: z.array(z.string()).describe('Overlapping groups after the change.'),
     })
-    .describe('Groups that the same calls may belong to, which take slots in both.'),
+    .describe('Groups that may match the same calls. Such calls take slots in both groups.'),
   takes_from: z
     .array(z.string())
     .describe(
-      'Automatic groups whose calls may go here from then on, as far as patterns and the list of pools tell.',
+      'Automatic groups whose calls may move to this group, as far as patterns and the list of pools show.',
     ),
 });
 
-/** A field of an undone change that somebody changed since. */
+/** A field of an undone change that was changed again since. */
 const conflictSchema = z.object({
-  path: z.string().describe('The field, as in `groups[openai-shared].limits.max_concurrency`.'),
-  was: z
-    .unknown()
-    .optional()
-    .describe('The value before the change that is undone. Absent: there was nothing.'),
-  now: z.unknown().optional().describe('The value now. Absent: there is nothing.'),
+  path: z
+    .string()
+    .describe('Path of the field, such as `groups[openai-shared].limits.max_concurrency`.'),
+  was: z.unknown().optional().describe('Value before the undone change. Absent if there was none.'),
+  now: z.unknown().optional().describe('Current value. Absent if there is none.'),
 });
 
 const changedGroupSchema = z.object({
-  group: z.string().describe('The group.'),
-  now: effectSchema.describe('Effect at this moment, over all pools.'),
-  last_hour: lastHourSchema.describe('The hour before, beside the limit that would hold.'),
+  group: z.string().describe('Name of the group.'),
+  now: effectSchema.describe('Immediate effect over all pools.'),
+  last_hour: lastHourSchema.describe('The last hour, compared with the new limit.'),
 });
 
-/** Previews of changes, which change nothing. */
 export const PREVIEW_ROUTES = routes({
   previewConfig: {
     tag: 'configuration',
-    summary: 'What `PUT /config` with this body would change, without changing it',
-    description: 'With `as=rollback` the body is what `POST /config/rollback` takes.',
+    summary: 'Preview a change of the configuration',
+    description:
+      'The body is that of `PUT /config`. With `as=rollback`, it is that of `POST /config/rollback`.',
     role: 'admin',
     query: z.strictObject({
       as: z
         .enum(['put', 'rollback'])
         .default('put')
-        .describe('Whether the body is a configuration, or a way back.'),
+        .describe('Whether the body is a configuration or a rollback.'),
     }),
     body: z.union([configSchema, ...foreignSchemas, rollbackSchema]),
     readsBody: true,
     answers: {
       200: plannedSchema.extend({
-        groups: z.array(z.string()).describe('Names of the groups that there would be.'),
+        groups: z.array(z.string()).describe('Names of all groups after the change.'),
         conflicts: z
           .array(conflictSchema)
-          .describe('Fields of an undone change that were changed since. Empty: none was.'),
+          .describe('Fields of an undone change that were changed again since.'),
         effects: z
           .array(changedGroupSchema)
           .describe(
-            'What a way back would do to each group that it changes, of ten at the most. Empty: of a configuration it is not told.',
+            'Effect of a rollback on each group that it changes, at most ten. Empty for a configuration.',
           ),
       }),
     },
@@ -201,18 +217,18 @@ export const PREVIEW_ROUTES = routes({
   },
   previewGroup: {
     tag: 'groups',
-    summary: 'What a change of a group would change and do, without making it',
+    summary: 'Preview a change of a group',
     description:
-      'The body is what `PUT` takes, or with `as=patch` what `PATCH` takes. Errors are theirs too.',
+      'The body is that of `PUT`, or with `as=patch` that of `PATCH`. Errors are the same, too.',
     role: 'viewer',
     params: z.strictObject({
-      name: z.string().min(1).max(300).describe('Name of the group, encoded.'),
+      name: z.string().min(1).max(300).describe('URL-encoded name of the group.'),
     }),
     query: z.strictObject({
       as: z
         .enum(['put', 'patch'])
         .default('put')
-        .describe('Whether the body is what `PUT` takes, or what `PATCH` takes.'),
+        .describe('Whether the body is that of `PUT` or that of `PATCH`.'),
     }),
     body: mergePatchSchema,
     answers: { 200: groupPreviewSchema },
@@ -221,9 +237,9 @@ export const PREVIEW_ROUTES = routes({
   },
   previewKey: {
     tag: 'keys',
-    summary: 'What making, changing or revoking a key would change, without doing it',
+    summary: 'Preview the creation, change or revocation of a gateway key',
     description:
-      'The body is what `PATCH /keys/{id}` takes. If there is no such key, it is what `POST /keys` takes. With `as=revoke` it is not read.',
+      'The body is that of `PATCH /keys/{id}`. If there is no such key, it is that of `POST /keys`. With `as=revoke`, it is ignored.',
     role: 'admin',
     params: keyParams,
     query: z.strictObject({
@@ -231,7 +247,7 @@ export const PREVIEW_ROUTES = routes({
         .enum(['patch', 'revoke'])
         .default('patch')
         .describe(
-          'Whether the key is made or changed, or opens nothing from then on: revoked, deleted, or rotated without a grace period.',
+          '`patch`: create or change the key. `revoke`: make it invalid, by revoking or deleting it, or by rotating it without a grace period.',
         ),
     }),
     body: mergePatchSchema,
@@ -241,7 +257,7 @@ export const PREVIEW_ROUTES = routes({
   },
   previewTeam: {
     tag: 'keys',
-    summary: 'What `PUT /teams/{id}` with this body would change, without changing it',
+    summary: 'Preview a change of a team',
     role: 'admin',
     params: teamParams,
     body: teamDocumentSchema,

@@ -14,7 +14,7 @@ import { WEBHOOK_ROUTES } from './webhook-routes.ts';
 import type { AdminRoute } from './route.ts';
 import { VERSION_ROUTES } from './version-routes.ts';
 
-/** Every route of the admin API by its operation id, from which handlers, document and client come. */
+/** All routes of the admin API by operation id. Handlers, document and client derive from them. */
 export const ADMIN_ROUTES = {
   ...GROUP_ROUTES,
   ...BUDGET_ROUTES,

@@ -8,27 +8,27 @@ export const teamParams = z.strictObject({
   id: z.string().min(1).max(300).describe('Id of the team.'),
 });
 
-/** A team as `PUT` takes it: its id stands in the path already. */
+/** A team as the body of `PUT`. The id is in the path. */
 export const teamDocumentSchema = teamSchema
-  .extend({ id: z.string().optional().describe('As in the path, or absent.') })
-  .describe('A team; whatever is left out has its default.');
+  .extend({ id: z.string().optional().describe('If present, the same as in the path.') })
+  .describe('A team. Omitted fields have their defaults.');
 
-/** A team, with the keys that name it. */
 export const shownTeamSchema = z
   .object({
     ...teamSchema.shape,
     keys: z.array(z.string()).describe('Ids of the keys that name it.'),
-    is_listed: z.boolean().describe('`teams` of the configuration lists it; else keys alone do.'),
+    is_listed: z
+      .boolean()
+      .describe('Whether `teams` of the configuration contains it. Otherwise, only keys name it.'),
   })
   .describe('A team.');
 
 const changedTeamSchema = changedSchema.extend({ team: shownTeamSchema });
 
-/** Teams: what several keys share. */
 export const TEAM_ROUTES = routes({
   listTeams: {
     tag: 'keys',
-    summary: 'Teams, by id: those with limits, and those that keys name',
+    summary: 'List teams by id, both configured ones and those that keys name',
     role: 'viewer',
     query: pageQuery,
     answers: { 200: pageOf('teams', shownTeamSchema) },
@@ -36,7 +36,7 @@ export const TEAM_ROUTES = routes({
   },
   getTeam: {
     tag: 'keys',
-    summary: 'One team',
+    summary: 'Get a team',
     role: 'viewer',
     params: teamParams,
     answers: { 200: shownTeamSchema },
@@ -45,8 +45,8 @@ export const TEAM_ROUTES = routes({
   },
   putTeam: {
     tag: 'keys',
-    summary: 'Creates or replaces the limits of a team',
-    description: 'They hold over all keys that name the team, within 5 seconds everywhere.',
+    summary: 'Create or replace the limits of a team',
+    description: 'The limits apply to all keys that name the team, within 5 seconds everywhere.',
     role: 'admin',
     params: teamParams,
     body: teamDocumentSchema,
@@ -56,8 +56,8 @@ export const TEAM_ROUTES = routes({
   },
   patchTeam: {
     tag: 'keys',
-    summary: 'Changes the limits of a team',
-    description: 'A JSON merge patch (RFC 7396) of a team. What it leads to must be one.',
+    summary: 'Change the limits of a team',
+    description: 'A JSON merge patch (RFC 7396) of a team. The result must be a valid team.',
     role: 'admin',
     params: teamParams,
     body: mergePatchSchema,
@@ -68,8 +68,8 @@ export const TEAM_ROUTES = routes({
   },
   deleteTeam: {
     tag: 'keys',
-    summary: 'Removes the limits of a team',
-    description: 'Keys go on to name it, so that its costs are told as before.',
+    summary: 'Remove the limits of a team',
+    description: 'Keys continue to name the team, and its costs are still reported.',
     role: 'admin',
     params: teamParams,
     answers: { 200: changedSchema },

@@ -2,64 +2,62 @@ import * as z from 'zod';
 import { changedConfigSchema } from './answer-schemas.ts';
 import { routes } from './route.ts';
 
-/** Versions of the configuration, and the ways back to them. */
-
-/** A way back: to a version, or one change back. */
+/** A rollback to a version, or of one change. */
 export const rollbackSchema = z
   .strictObject({
     version: z
       .int()
       .min(0)
       .optional()
-      .describe('Restores this version, but for which keys there are and whether they open.'),
+      .describe('Restores this version, except for the existence and validity of keys.'),
     undo: z
       .int()
       .min(1)
       .optional()
-      .describe(
-        'Takes back the change that made this version, and nothing that was changed since.',
-      ),
+      .describe('Reverts the change that created this version, and no later changes.'),
     conflicts: z
       .enum(['refuse', 'keep', 'overwrite'])
       .default('refuse')
       .describe(
-        'What becomes of fields of an undone change that were changed since: the request is refused with 409, they stay as they are, or they go back too.',
+        'What to do with fields of an undone change that were changed again since. `refuse`: reject the request with 409. `keep`: leave them as they are. `overwrite`: revert them, too.',
       ),
   })
   .refine(({ version, undo }) => (version === undefined) !== (undo === undefined), {
     error: 'expected either "version" or "undo"',
   })
-  .describe('A way back. Either `version` or `undo`.');
+  .describe('A rollback. Send either `version` or `undo`.');
 
 const versionSchema = z.object({
-  version: z.int().min(0).describe('The version.'),
-  at: z.iso.datetime().describe('When it was made.'),
+  version: z.int().min(0).describe('Number of the version.'),
+  at: z.iso.datetime().describe('Time of its creation.'),
   actor: z
     .string()
-    .describe('Who made it. Empty: a release that kept no versions; the audit log may know.'),
-  action: z.string().describe('The action that made it, as in `group openai-shared: patch`.'),
+    .describe(
+      'Actor that created it. Empty for a release without stored versions. The audit log may have it.',
+    ),
+  action: z.string().describe('Action that created it, such as `group openai-shared: patch`.'),
 });
 
 export const VERSION_ROUTES = routes({
   listVersions: {
     tag: 'configuration',
-    summary: 'The versions that are kept, newest first',
+    summary: 'List the stored versions, the newest first',
     description:
-      'The one in force and the 50 before it. Changes of `headgate canary` do not count: of consecutive ones the last is kept.',
+      'Lists the current version and the 50 before it. Of consecutive changes by `headgate canary`, only the last is stored.',
     role: 'viewer',
     answers: {
       200: z.object({
-        version: z.int().min(0).describe('Version in force.'),
-        versions: z.array(versionSchema).describe('The newest first.'),
+        version: z.int().min(0).describe('Current version.'),
+        versions: z.array(versionSchema).describe('Versions, the newest first.'),
       }),
     },
     hasEtag: true,
   },
   rollBack: {
     tag: 'configuration',
-    summary: 'Restores a version, or takes one change back',
+    summary: 'Restore a version, or undo one change',
     description:
-      'Makes a new version by it. No key comes back, none goes, and none opens again: those made since stay, deleted ones stay deleted, and revocations, rotations, ends and admin keys stay as they are. `POST /config/preview?as=rollback` shows it before.',
+      'Creates a new version. A rollback never creates, deletes or reactivates keys: keys created since stay, deleted keys stay deleted, and revocations, rotations, expiries and admin keys stay unchanged. Preview it with `POST /config/preview?as=rollback`.',
     role: 'admin',
     body: rollbackSchema,
     answers: { 200: changedConfigSchema },

@@ -3,34 +3,35 @@ import { webhookSchema } from '../config/webhook.ts';
 import { changedSchema } from './answer-schemas.ts';
 import { routes } from './route.ts';
 
-/** A receiver of warnings as it is shown: its address may be a credential, so only its host is. */
+/** A receiver of warnings as shown. Its address may be a credential, so only the host is included. */
 const shownWebhookSchema = webhookSchema.omit({ url: true }).extend({
-  address: z.string().describe('Address without all behind its host, which may be a credential.'),
+  address: z.string().describe('Scheme and host of the address. The rest may be a credential.'),
   is_secret_set: z
     .boolean()
     .nullable()
-    .describe('Whether the secret can be used. Null: none is named.'),
+    .describe('Whether the secret is usable. null if none is named.'),
   secret_fault: z
     .string()
     .nullable()
-    .describe('Why the secret cannot be used, as in "the secret X is not set". Null: it can be.'),
+    .describe(
+      'Why the secret is unusable, such as "the secret X is not set". null if it is usable.',
+    ),
 });
 
 const webhookDocumentSchema = webhookSchema
   .extend({
     url: webhookSchema.shape.url
       .optional()
-      .describe('Address that warnings are sent to, with https. Absent: as it is.'),
+      .describe('Address of the receiver, with https. Absent means the current address.'),
   })
-  .describe('A receiver of warnings. What is left out has its default, but for the address.');
+  .describe('A receiver of warnings. Omitted fields have their defaults, except the address.');
 
-const shown = shownWebhookSchema.nullable().describe('The receiver. Null: there is none.');
+const shown = shownWebhookSchema.nullable().describe('The receiver. null if there is none.');
 
-/** The receiver of warnings, and a test of whether they arrive there. */
 export const WEBHOOK_ROUTES = routes({
   getWebhook: {
     tag: 'configuration',
-    summary: 'Where warnings are sent to',
+    summary: 'Get the receiver of warnings',
     role: 'viewer',
     hasEtag: true,
     answers: {
@@ -42,8 +43,9 @@ export const WEBHOOK_ROUTES = routes({
   },
   putWebhook: {
     tag: 'configuration',
-    summary: 'Sets where warnings are sent to',
-    description: 'Of a `url` all but the host is shown nowhere again, but in `GET /config`.',
+    summary: 'Set the receiver of warnings',
+    description:
+      'Only `GET /config` returns the whole `url`. All other responses show only its host.',
     role: 'admin',
     body: webhookDocumentSchema,
     hasEtag: true,
@@ -52,7 +54,7 @@ export const WEBHOOK_ROUTES = routes({
   },
   deleteWebhook: {
     tag: 'configuration',
-    summary: 'Sends warnings nowhere but to the log',
+    summary: 'Remove the receiver of warnings. They are still logged.',
     role: 'admin',
     hasEtag: true,
     takesIfMatch: true,
@@ -60,20 +62,20 @@ export const WEBHOOK_ROUTES = routes({
   },
   testWebhook: {
     tag: 'configuration',
-    summary: 'Sends a test to where warnings are sent to, once',
+    summary: 'Send a test message to the receiver of warnings',
     description:
-      'Goes to the configured address alone, follows no redirect, and waits ten seconds at the most.',
+      'Sends one message to the configured address. Does not follow redirects, and waits at most ten seconds.',
     role: 'admin',
     answers: {
       200: z.object({
-        delivered: z.boolean().describe('Whether the receiver answered with a 2xx.'),
-        status: z.int().nullable().describe('Status of its answer. Null: there was none.'),
-        answer: z.string().describe('The first 300 characters of its answer.'),
+        delivered: z.boolean().describe('Whether the receiver returned a 2xx status.'),
+        status: z.int().nullable().describe('Status of the response. null if there was none.'),
+        answer: z.string().describe('First 300 characters of the response.'),
         error: z
           .string()
           .nullable()
-          .describe('Why it was not delivered, without the address. Null: it was.'),
-        took_ms: z.number().meta({ description: 'Time until then.', unit: 'ms' }),
+          .describe('Why the delivery failed, without the address. null if it succeeded.'),
+        took_ms: z.number().meta({ description: 'Duration of the delivery.', unit: 'ms' }),
       }),
     },
     problems: [409],

@@ -4,68 +4,66 @@ import { adminKeySchema, gatewayKeySchema, teamSchema } from './keys.ts';
 import { requireKeySchema, upstreamSchema } from './upstream-config.ts';
 import { webhookSchema } from './webhook.ts';
 
-/**
- * The configuration document, as operators write it. Everything but the names has a default; a field
- * that is not listed here is refused.
- */
-
+/** The configuration document as operators write it. Only names have no default. Unknown fields are rejected. */
 export const configSchema = z.strictObject({
   upstreams: z
     .array(upstreamSchema)
     .max(200)
     .default([])
     .describe('Your own provider endpoints, and changes to the built-in ones.'),
-  groups: z.array(groupSchema).max(1_000).default([]).describe('Groups: what shares a limit.'),
+  groups: z.array(groupSchema).max(1_000).default([]).describe('Groups: calls that share limits.'),
   paused: z
     .boolean()
     .default(false)
     .describe(
-      'Stops the whole deployment: no group grants anything, automatic ones and those to come included, and none lets calls pass in `dry_run` or while its object is out of reach. Calls wait as in a paused group.',
+      'Stops the whole deployment. Calls are queued in every group, as in a paused group, including automatic and future groups. `dry_run` and `on_unavailable` pass no calls.',
     ),
   auto_groups: z
     .array(autoGroupSchema)
     .max(1_000)
     .default([])
-    .describe('Automatic groups that are paused or drained, or whose calls go elsewhere.'),
+    .describe('Settings of automatic groups: paused, draining, and `on_saturated`.'),
   keys: z
     .array(gatewayKeySchema)
     .max(10_000)
     .default([])
-    .describe('Keys of callers, by their hashes.'),
+    .describe('Gateway keys of callers, by their hashes.'),
   teams: z
     .array(teamSchema)
     .max(1_000)
     .default([])
-    .describe('Teams that have limits of their own, over all keys that name them.'),
+    .describe('Teams with limits over all keys that name them.'),
   admin_keys: z
     .array(adminKeySchema)
     .max(100)
     .default([])
-    .describe('Keys of the admin API, by their hashes. Absent in a `PUT`: as they are.'),
+    .describe('Keys of the admin API, by their hashes. If absent in a `PUT`, they stay unchanged.'),
   webhook: webhookSchema
     .nullable()
     .default(null)
-    .describe('Where warnings are sent to, beside the log. Null: nowhere.'),
+    .describe('Receiver of warnings, in addition to the log. null if there is none.'),
   default_upstream: z
     .string()
     .nullable()
     .default(null)
-    .describe('Where `/v1/*` sends a model that no patterns of an upstream know. Null: nowhere.'),
+    .describe(
+      'Upstream for `/v1/*` if no upstream has a pattern for the model. null if there is none.',
+    ),
   require_key: requireKeySchema.describe(
-    'Whether calls need a gateway key. `auto`: once there is a gateway key. `true`: always. `false`: a call without one passes with the key of its provider. A known gateway key always counts, and an unknown one is always refused. Upstreams can have a rule of their own.',
+    'Whether calls need a gateway key. `auto`: once a gateway key exists. `true`: always. `false`: calls without one pass with their provider key. A valid gateway key always counts, and an unknown one is always rejected. Upstreams can override this.',
   ),
   leases: z
     .enum(['keys', 'open'])
     .default('keys')
     .describe(
-      'Who may take leases (`POST /leases`). `keys`: gateway keys with `allow: [lease]`. `open`: every caller, including callers without a gateway key if none are configured. Use `open` only where every client that reaches Headgate is trusted.',
+      'Who may acquire leases (`POST /leases`). `keys`: gateway keys with `allow: [lease]`. `open`: every caller, including callers without a gateway key if none are configured. Use `open` only if you trust every client that can reach Headgate.',
     ),
   cors_origins: z
     .array(z.string().min(1).max(300))
     .max(100)
     .default([])
     .describe(
-      'Origins whose pages may call, and may ask for `/status` and the admin API, with a key or token in a header and never with a cookie. Each exactly as browsers send it, with any scheme: `https://app.example.com`, `app://obsidian.md`, `chrome-extension://…`. `null` stands for all pages without an origin, which includes sandboxed frames of any site. Empty: CORS is off.',
+      'Origins of web pages that may send calls and use `/status` and the admin API. They authenticate with a key or token in a header, never with a cookie. Write each origin exactly as browsers send it, with any scheme: `https://app.example.com`, `app://obsidian.md`, `chrome-extension://…`. `null` stands for all pages without an origin, including sandboxed frames of any site. If empty, CORS is disabled.',
     ),
 });
 

@@ -4,13 +4,13 @@ const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
 const DURATION = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/;
 
-/** Reads a duration as people write it: `500ms`, `2s`, `5m`, `1h`. Text that is none reads as not a number. */
+/** Parses a duration such as `500ms`, `2s`, `5m` or `1h`. Returns NaN for any other text. */
 export function durationMs(written: string): number {
   const [, amount, unit] = DURATION.exec(written) ?? [];
   return Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
 }
 
-/** A duration as text, within bounds that are written alike. */
+/** A duration as text, between two durations in the same notation. */
 export function durationSchema(least: string, most: string) {
   return z
     .string()

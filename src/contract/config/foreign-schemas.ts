@@ -12,10 +12,10 @@ export const concurrencyGroupsSchema = z.strictObject({
       z.strictObject({
         name: text.describe('Name of the group.'),
         max_concurrency: z.int().min(0).max(100_000).meta({
-          description: 'Slots: calls in flight at once.',
+          description: 'Slots: concurrent calls.',
           unit: 'slots',
         }),
-        models: texts.describe('Globs of models.'),
+        models: texts.describe('Patterns of models.'),
         providers: texts.describe('Ids of upstreams.'),
       }),
     )
@@ -24,46 +24,49 @@ export const concurrencyGroupsSchema = z.strictObject({
 });
 
 export const rateLimitSchema = z.strictObject({
-  model: text.describe('Model that the limit is of.'),
+  model: text.describe('Model that the limit applies to.'),
   rate_limit: z
     .strictObject({
-      rpm: rate.meta({ description: 'Requests per minute. Null: no limit.', unit: 'requests' }),
-      tpm: rate.meta({ description: 'Tokens per minute. Null: no limit.', unit: 'tokens' }),
+      rpm: rate.meta({
+        description: 'Requests per minute. null means no limit.',
+        unit: 'requests',
+      }),
+      tpm: rate.meta({ description: 'Tokens per minute. null means no limit.', unit: 'tokens' }),
     })
-    .describe('Its limits.'),
+    .describe('Limits of the model.'),
 });
 export const rateLimitListSchema = z.array(rateLimitSchema).max(1_000);
 export const rateLimitModelsSchema = z.strictObject({
-  models: rateLimitListSchema.describe('A limit for each model.'),
+  models: rateLimitListSchema.describe('One limit per model.'),
 });
 
 const cost = z.number().min(0).max(1).nullish();
 
-/** Parameters of a deployment of LiteLLM's. Each other one is left out, and that is reported. */
+/** Parameters of a LiteLLM deployment. The import leaves out all other parameters, and reports them. */
 export const litellmParamsSchema = z.looseObject({
   model: text.describe('Provider and the model there, as in `azure/my-deployment`.'),
-  custom_llm_provider: text.nullish().describe('Provider, where `model` names none.'),
+  custom_llm_provider: text.nullish().describe('Provider, if `model` names none.'),
   api_base: z
     .url({ protocol: /^https?$/ })
     .nullish()
-    .describe('Base URL. Absent: the provider’s.'),
+    .describe('Base URL. Defaults to that of the provider.'),
   api_key: z
     .string()
     .max(10_000)
     .nullish()
-    .describe('Where its key is: `os.environ/NAME`. A key itself is not imported.'),
+    .describe('Reference to its key: `os.environ/NAME`. Keys themselves are not imported.'),
   max_parallel_requests: z.int().min(0).max(100_000).nullish().meta({
-    description: 'Calls in flight at once. Null: no limit.',
+    description: 'Concurrent calls. null means no limit.',
     unit: 'slots',
   }),
-  rpm: rate.meta({ description: 'Requests per minute. Null: no limit.', unit: 'requests' }),
-  tpm: rate.meta({ description: 'Tokens per minute. Null: no limit.', unit: 'tokens' }),
+  rpm: rate.meta({ description: 'Requests per minute. null means no limit.', unit: 'requests' }),
+  tpm: rate.meta({ description: 'Tokens per minute. null means no limit.', unit: 'tokens' }),
   weight: z.number().min(0.01).max(1_000).nullish().meta({
-    description: 'Its part of the calls.',
+    description: 'Share of the calls.',
     unit: 'parts',
   }),
   order: z.int().nullish().meta({
-    description: 'Deployments with the lowest order come first, those without one last.',
+    description: 'Deployments with the lowest order get calls first, those without an order last.',
     unit: 'order',
   }),
   stream_timeout: z.number().min(0.001).max(3_600).nullish().meta({
@@ -71,7 +74,7 @@ export const litellmParamsSchema = z.looseObject({
     unit: 's',
   }),
   max_budget: z.number().min(0).max(1_000_000_000).nullish().meta({
-    description: 'Maximum cost of its calls in `budget_duration`.',
+    description: 'Maximum cost of its calls per `budget_duration`.',
     unit: 'USD',
   }),
   budget_duration: text.nullish().describe('Period of `max_budget`, as in `30d`.'),
@@ -88,17 +91,16 @@ export const litellmParamsSchema = z.looseObject({
   aws_region_name: text.nullish().describe('Region of Amazon Bedrock.'),
 });
 
-/** A list of deployments of LiteLLM's. */
 export const modelListSchema = z.looseObject({
   model_list: z
     .array(
       z.looseObject({
         model_name: text.describe(
-          'The name by which callers know it; several of one name are one group.',
+          'Name that callers use. Deployments with the same name form one group.',
         ),
         litellm_params: z
           .looseObject(litellmParamsSchema.shape)
-          .describe('Where it is, and its limits.'),
+          .describe('Address and limits of the deployment.'),
       }),
     )
     .min(1)
@@ -106,36 +108,47 @@ export const modelListSchema = z.looseObject({
     .describe('Deployments.'),
 });
 
-/** A model of an agent: what else it says is not taken over, and that is told. */
+/** A model of an agent. The import leaves out all other fields, and reports them. */
 export const agentModelSchema = z.looseObject({
-  model_name: text.describe('The name by which it is called; several of one name are one group.'),
-  model: text.describe('The model there, with the provider before it unless `provider` says it.'),
-  provider: z.string().trim().max(100).optional().describe('Provider. Absent: as `model` says.'),
+  model_name: text.describe('Name that callers use. Models with the same name form one group.'),
+  model: text.describe(
+    'Model at the provider. Its prefix names the provider if `provider` is absent.',
+  ),
+  provider: z
+    .string()
+    .trim()
+    .max(100)
+    .optional()
+    .describe('Provider. Defaults to the prefix of `model`.'),
   api_base: z
     .union([z.literal(''), z.url({ protocol: /^https?$/ })])
     .optional()
-    .describe('Base URL. Absent: the provider’s.'),
+    .describe('Base URL. Defaults to that of the provider.'),
   api_keys: z
     .array(z.string().max(10_000))
     .max(100)
     .default([])
-    .describe('Its keys, which are not taken over.'),
-  api_key: z.string().max(10_000).optional().describe('The same where there is one.'),
-  rpm: rate.meta({ description: 'Requests per minute. 0: no limit.', unit: 'requests' }),
-  enabled: z.boolean().optional().describe('`false`: switched off. Absent: on.'),
+    .describe('Keys. They are not imported.'),
+  api_key: z.string().max(10_000).optional().describe('Key. It is not imported.'),
+  rpm: rate.meta({ description: 'Requests per minute. 0 means no limit.', unit: 'requests' }),
+  enabled: z.boolean().optional().describe('`false` disables the model.'),
   request_timeout: z.number().min(0).optional().meta({
     description: 'Maximum time of a call. 0 means 120 seconds.',
     unit: 's',
   }),
-  fallbacks: z.array(text).max(100).default([]).describe('Models that take over, by their names.'),
-  auth_method: z.string().max(100).optional().describe('`oauth`, `token`: it signs in by itself.'),
+  fallbacks: z.array(text).max(100).default([]).describe('Names of the fallback models.'),
+  auth_method: z
+    .string()
+    .max(100)
+    .optional()
+    .describe('`oauth` and `token`: the agent signs in itself.'),
 });
 export const agentModelListSchema = z.looseObject({
   model_list: z.array(z.unknown()).min(1).max(1_000).describe('Models.'),
-  agents: z.unknown().optional().describe('Agents, with the models that they fall back on.'),
+  agents: z.unknown().optional().describe('Agents, with their fallback models.'),
 });
 
-/** Shapes of other systems that an import takes. */
+/** Shapes of other systems that an import accepts. */
 export const foreignSchemas = [
   concurrencyGroupsSchema,
   rateLimitSchema,

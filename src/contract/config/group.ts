@@ -14,8 +14,6 @@ import {
   retriesSchema,
 } from './reactions.ts';
 
-/** Groups, configured ones and the switches of automatic ones. */
-
 export const patterns = z.array(text).max(200).default([]);
 export const lane = z.enum(LANES);
 
@@ -36,19 +34,19 @@ const partitionBy = z.union([
 
 const pathGlob = text.regex(
   /^(?!.*\/\/)(?!.+\/$)[/*][^\s?#%;\\]*$/,
-  'expected a path behind the base URL, as in /v1/custom/*: it begins with / or *, and has no query, escape or slash at its end',
+  'expected a path below the base URL, such as /v1/custom/*. It must begin with / or *, and must not end with a slash or contain a query or an escape',
 );
 
 const matchSchema = z.strictObject({
   models: patterns.describe(
-    'Globs of models: `gpt-4o` is that model at any upstream, `openai/gpt-4o` only at OpenAI.',
+    'Patterns of models. `gpt-4o` matches the model at any upstream, `openai/gpt-4o` only at OpenAI.',
   ),
-  upstreams: patterns.describe('Ids of upstreams, built-in ones or your own.'),
+  upstreams: patterns.describe('Ids of upstreams, built-in or your own.'),
   base_urls: patterns.describe(
-    'Base URLs as you would give them to an SDK; everything below is meant too.',
+    'Base URLs as you give them to an SDK. Everything below them matches, too.',
   ),
   keys: patterns.describe(
-    'Ids of gateway keys, or fingerprints of provider keys. Never keys themselves.',
+    'Ids of gateway keys, or fingerprints of provider keys. Never the keys themselves.',
   ),
   operations: patterns.describe('Operations, as in `chat`, `messages`, `embeddings`.'),
   paths: z
@@ -56,24 +54,24 @@ const matchSchema = z.strictObject({
     .max(200)
     .default([])
     .describe(
-      'Globs of paths behind the base URL, as in `/v1/custom/*`. A call that takes no slot otherwise takes one where its path is named here.',
+      'Patterns of paths below the base URL, such as `/v1/custom/*`. Calls to these paths take a slot even if Headgate does not recognize the route.',
     ),
   methods: z
     .array(z.enum(METHODS))
     .max(METHODS.length)
     .default([])
     .describe(
-      'Methods of the calls that `paths` names. Empty: those with a body, POST, PUT and PATCH.',
+      'Methods of the calls that `paths` matches. If empty: methods with a body (POST, PUT and PATCH).',
     ),
   references: z
     .enum(['refuse', 'allow'])
     .default('refuse')
     .describe(
-      'Calls whose body does not name a model, but whose body or path refers to something that has one: `assistant_id`, `agent_id`, `preset`, `prompt.id`, a stored run, video or conversation, and similar. `refuse`: they are refused with 400 if this group depends on the model. `allow`: they count as the model in `headgate-model`, or as calls without a model.',
+      'Calls whose body names no model, but whose body or path refers to something that has one: `assistant_id`, `agent_id`, `preset`, `prompt.id`, a stored run, video or conversation, and similar. `refuse`: reject them with 400 if this group depends on the model. `allow`: they count as the model in `headgate-model`, or as calls without a model.',
     ),
 });
 
-/** How long a call may wait where nobody says otherwise, as in an automatic group. */
+/** Default for the maximum wait of a call. Also applies to automatic groups. */
 export const QUEUE_TIMEOUT_MS = 240_000;
 
 const laneTimeout = (name: string) =>
@@ -83,17 +81,20 @@ const laneTimeout = (name: string) =>
     .max(3_600_000)
     .nullable()
     .default(null)
-    .meta({ description: `The same for calls of lane ${name}. Null: \`timeout_ms\`.`, unit: 'ms' });
+    .meta({
+      description: `Maximum wait of calls in lane \`${name}\`. null means \`timeout_ms\`.`,
+      unit: 'ms',
+    });
 
 const queueSchema = z.strictObject({
   max_length: z.int().min(0).max(5_000).default(1_000).meta({
     description:
-      'Maximum number of queued calls. The next call is refused with `queue_full`, unless another queued call is in a lower lane or of a tenant with more queued calls: then that call is dropped. On Cloudflare at most 2,000 calls wait.',
+      'Maximum number of queued calls. The next call is rejected with `queue_full`, unless another queued call is in a lower lane or belongs to a tenant with more queued calls. In that case, that call is dropped. On Cloudflare, at most 2,000 calls can be queued.',
     unit: 'calls',
   }),
   timeout_ms: z.int().min(0).max(3_600_000).default(QUEUE_TIMEOUT_MS).meta({
     description:
-      'How long a call may wait before `queue_timeout`; `headgate-max-wait` of the caller shortens it.',
+      'How long a call may wait before it is rejected with `queue_timeout`. Callers can shorten it with `headgate-max-wait`.',
     unit: 'ms',
   }),
   lane_timeouts_ms: z
@@ -103,73 +104,73 @@ const queueSchema = z.strictObject({
       low: laneTimeout('low'),
     })
     .prefault({})
-    .describe('How long calls of each lane may wait, in place of `timeout_ms`; longer ones too.'),
+    .describe('Maximum waits by lane. They replace `timeout_ms`, and may be longer.'),
   max_length_each: z.int().min(1).max(5_000).nullable().default(null).meta({
-    description: 'Waiting calls of one tenant. Null: no bound of its own.',
+    description: 'Maximum number of queued calls of one tenant. null means no separate limit.',
     unit: 'calls',
   }),
   max_length_each_agent: z.int().min(1).max(5_000).nullable().default(null).meta({
-    description: 'Waiting calls of one agent run. Null: no bound of its own.',
+    description: 'Maximum number of queued calls of one agent run. null means no separate limit.',
     unit: 'calls',
   }),
   age_credit_ms: z.int().min(0).max(86_400_000).nullable().default(120_000).meta({
     description:
-      'How much older than its arrival its agent run makes a call. 0: first come, first served. Null: strictly the oldest run.',
+      'How much older a call can count because of the age of its agent run. 0 means first come, first served. null means strictly the oldest run first.',
     unit: 'ms',
   }),
   lane_shares: z
     .strictObject({
       normal: z.number().min(0).max(0.5).default(0.1).meta({
         description:
-          'Least part of the grants of lane normal while somebody waits there. With 0 it may starve.',
+          'Minimum share of the grants of lane `normal` while calls are queued there. With 0, the lane can starve.',
         unit: 'of grants',
       }),
       low: z.number().min(0).max(0.5).default(0.05).meta({
         description:
-          'Least part of the grants of lane low while somebody waits there. With 0 it may starve.',
+          'Minimum share of the grants of lane `low` while calls are queued there. With 0, the lane can starve.',
         unit: 'of grants',
       }),
     })
     .prefault({})
-    .describe('Least parts of the grants of the lower lanes; 0.5 for both leave none for high.'),
+    .describe('Minimum shares of the lower lanes. With 0.5 for both, none is left for `high`.'),
   lane_rules: z
     .array(
       z.strictObject({
-        models: z.array(text).min(1).max(200).describe('Globs of models.'),
-        lane: lane.describe('The lane of their calls.'),
+        models: z.array(text).min(1).max(200).describe('Patterns of models.'),
+        lane: lane.describe('Lane of the calls to these models.'),
       }),
     )
     .max(50)
     .default([])
     .describe(
-      'Lanes by model, for agents that cannot send `headgate-lane`. The first that matches counts.',
+      'Lanes by model, for agents that cannot send `headgate-lane`. The first match applies.',
     ),
-  lane_default: lane.default('normal').describe('Lane of calls for which nobody says another.'),
+  lane_default: lane.default('normal').describe('Lane of calls that name none.'),
   lane_max: lane
     .nullable()
     .default(null)
     .describe(
-      'The highest lane that a call may have. Null: as its gateway key allows; a caller without one may ask for `normal` at most.',
+      'Highest lane that a call may have. null means the highest lane of its gateway key, or `normal` without one.',
     ),
   keepalive: z
     .strictObject({
       after_ms: z.int().min(0).max(3_600_000).nullable().default(null).meta({
         description:
-          'Streams that wait longer get comments or the like. Null: only those that ask with `headgate-keepalive: sse`.',
+          'Streams that are queued longer receive SSE comments or similar signs of life. null means only streams that ask with `headgate-keepalive: sse`.',
         unit: 'ms',
       }),
       every_ms: z.int().min(1_000).max(120_000).default(15_000).meta({
-        description: 'How often such a comment is sent.',
+        description: 'Interval of these comments.',
         unit: 'ms',
       }),
     })
     .prefault({})
-    .describe('Signs of life for streams that wait.'),
+    .describe('Signs of life on queued streams.'),
   nested: z
     .enum(['reject', 'pass'])
     .default('reject')
     .describe(
-      'A call that would wait for the slot of its own parent: refuse it with `nested`, or let it pass on that slot.',
+      'What to do with a call that would wait for the slot of its own parent. `reject`: reject it with `nested`. `pass`: let it run on that slot.',
     ),
 });
 
@@ -178,31 +179,31 @@ const fairnessSchema = z.strictObject({
     .union([z.tuple([tenantBy]), z.tuple([tenantBy, z.literal('agent')])])
     .default(['caller', 'agent'])
     .describe(
-      'Who shares the group, and whether the agents of each share its part. A header is for set-ups where something that you trust sets it: callers can write any.',
+      'Tenants of the group, and whether the agents of a tenant share its part. Use a header only if a trusted proxy sets it, because callers can send any value.',
     ),
   max_concurrency_each: z.int().min(1).max(100_000).nullable().default(null).meta({
     description:
-      'Slots of one tenant; whoever is at it holds up nobody else. Null: no bound of its own.',
+      'Maximum slots of one tenant. A tenant at its limit does not delay others. null means no separate limit.',
     unit: 'slots',
   }),
   max_concurrency_each_agent: z.int().min(1).max(100_000).nullable().default(null).meta({
-    description: 'Slots of one agent run. Null: no bound of its own.',
+    description: 'Maximum slots of one agent run. null means no separate limit.',
     unit: 'slots',
   }),
   weights: z
     .record(text, z.number().min(0.01).max(1_000))
     .default({})
     .describe(
-      'Weights by tenant: the id of a gateway key, or a fingerprint; 0.01 to 1,000. Who is not named has 1.',
+      'Weights by tenant: the id of a gateway key, or a fingerprint, with 0.01 to 1,000. All other tenants have weight 1.',
     ),
   reserved: z.record(text, z.int().min(1).max(100_000)).default({}).meta({
     description:
-      'Slots by tenant, or by lane as in `lane:high`; 1 to 100,000. Others use them while they are free.',
+      'Reserved slots by tenant, or by lane as in `lane:high`: 1 to 100,000. Others use them while they are free.',
     unit: 'slots',
   }),
 });
 
-/** Name of an automatic group: its upstream, and the models behind a slash where these have a limit of their own. */
+/** Name of an automatic group: its upstream, and after a slash the models that have a separate limit. */
 const AUTO_NAME = /^auto:[^\s/#]{1,64}(\/[^\s#]{1,128})?$/;
 
 const GROUP_NAME = new RegExp(`^[a-z0-9][a-z0-9._-]{0,63}$|${AUTO_NAME.source}`);
@@ -214,123 +215,130 @@ export const groupSchema = z
       .string()
       .regex(GROUP_NAME, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore')
       .describe(
-        'Name of the group: 1 to 64 of a-z, 0-9, dot, dash, underscore. It cannot be changed later. That of an automatic group, as in `auto:openai`, gives that one limits and settings: the name says which calls it takes.',
+        'Name of the group: 1 to 64 of a-z, 0-9, dot, dash, underscore. It cannot be changed later. The name of an automatic group, such as `auto:openai`, sets limits and settings of that group. It then takes the calls of the automatic group.',
       ),
     match: matchSchema
       .prefault({})
       .describe(
-        'Which calls count here: within a field or, between fields and. Empty: every call.',
+        'Calls that belong to the group. Values within a field are alternatives, and all fields must match. If empty, every call matches.',
       ),
     partition_by: z
       .array(partitionBy)
       .max(3)
       .default([])
       .describe(
-        'Splits the group: each value gets a pool of its own, with the whole limit. `header:<name>` splits by a header.',
+        'Splits the group. Each value gets its own pool with the whole limit. `header:<name>` splits by a request header.',
       ),
     limits: limitsSchema
       .prefault({})
-      .describe('They hold together: a call needs a slot and its part of every rate.'),
+      .describe('Limits. A call needs a slot and its part of every rate.'),
     members: membersSchema.describe(
-      'Places where the calls of the group run: keys, accounts, deployments, regions. Empty: where each call is sent.',
+      'Where calls of the group run: keys, accounts, deployments or regions. If empty, calls run at the upstream that they are sent to.',
     ),
     affinity: affinitySchema
       .nullable()
       .default(null)
-      .describe('Who keeps a member from call to call. Null: with members, as `{}`.'),
+      .describe(
+        'Which calls return to the same member. null means the defaults if there are members.',
+      ),
     queue: queueSchema
       .prefault({})
-      .describe('How many calls wait, for how long, and who goes first.'),
+      .describe('How many calls can be queued, for how long, and in which order they start.'),
     fairness: fairnessSchema.prefault({}).describe('How tenants share the slots.'),
     holds: holdsSchema
       .prefault({})
-      .describe('How long a call may hold its slot, and how long the slot stays down after it.'),
+      .describe(
+        'How long a call may hold its slot, and how long the slot stays unavailable after it.',
+      ),
     adaptive: z
       .enum(['auto', 'off'])
       .default('auto')
       .describe(
-        '`auto` learns from refusals how many calls the upstream takes at once; `off` goes by the limit, and by what was learned before.',
+        '`auto` learns from refusals how many concurrent calls the upstream accepts. `off` applies the configured limit, and what was learned before.',
       ),
     track_usage: z
       .enum(['auto', 'always', 'off'])
       .default('auto')
       .describe(
-        'Which calls stand in the costs if no limit of the group counts tokens. `auto`: calls whose answers report their usage; Headgate reads nothing else for it. `always` also reads the bodies of calls, and estimates the use where an answer reports none. `off`: none.',
+        'Which calls count in the costs if no limit of the group counts tokens. `auto`: calls whose responses report their usage. Headgate reads no bodies for it. `always` also reads request bodies, and estimates the usage if a response reports none. `off`: none.',
       ),
     log: callLogSchema
       .prefault({})
-      .describe('Which calls have a line in the log that is kept, and for how long.'),
+      .describe('Which calls to log, and for how long. Prompts and responses are never stored.'),
     feed_forward: feedForwardSchema
       .prefault({})
-      .describe('When limit headers of the upstream make the group wait before it is refused.'),
+      .describe(
+        "When the group pauses before a refusal, because of the upstream's rate-limit headers.",
+      ),
     breaker: breakerSchema
       .prefault({})
       .describe(
-        'The circuit breaker: when failures of the upstream stop the calls of the group, and for how long.',
+        'The circuit breaker. Defines when failures of the upstream stop the calls of the group, and for how long.',
       ),
     probe: z
       .enum(['auto', 'off'])
       .default('auto')
       .describe(
-        '`auto` probes an upstream pause of more than 15 minutes with one call after 1, 2, 4, 8 and then every 15 minutes. A served probe ends the pause. `off` sends nothing before the pause ends.',
+        '`auto` probes upstream pauses of more than 15 minutes with one call after 1, 2, 4 and 8 minutes, and then every 15 minutes. A served probe ends the pause. `off` sends no calls before the pause ends.',
       ),
-    retries: retriesSchema.prefault({}).describe('When a call is sent again.'),
+    retries: retriesSchema.prefault({}).describe('When calls are retried.'),
     on_saturated: onSaturatedSchema
       .default('queue')
       .describe(
-        'A call that finds no room: wait in the queue, be refused, or go to another upstream of the same dialect.',
+        'What to do with a call if there is no room: queue it, reject it, or send it to another upstream of the same dialect.',
       ),
     warn_at: z.number().min(0.01).max(1).nullable().default(0.8).meta({
       description:
-        'Warns when this part of the limit was in use for a minute, in the mean, whether calls wait or not. Null: never.',
+        'Warns if this share of the limit was in use for a minute on average, with or without queued calls. null disables the warning.',
       unit: 'of the limit',
     }),
     warn_wait_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({
-      description: 'Warns when calls wait longer. Null: half of `queue.timeout_ms`.',
+      description: 'Warns if calls wait longer. null means half of `queue.timeout_ms`.',
       unit: 'ms',
     }),
     on_unavailable: onUnavailableSchema
       .default('reject')
       .describe(
-        'While the object of the group cannot be reached: refuse, or let some calls pass without a slot, counted and shown.',
+        'What to do while the object of the group is unreachable: reject calls, or pass some without a slot. Passed calls are counted and shown.',
       ),
     location: z
       .enum(LOCATIONS)
       .nullable()
       .default(null)
       .describe(
-        'Where the objects of the group are created, as a hint; only the first call to an object counts.',
+        'Where Cloudflare creates the objects of the group. This is a hint. It takes effect with the first call to an object.',
       ),
     jurisdiction: z
       .enum(JURISDICTIONS)
       .nullable()
       .default(null)
       .describe(
-        'Where the objects of the group must stay; another one means new objects. Without effect where you host Headgate yourself.',
+        'Where the objects of the group must stay. A change creates new objects. Self-hosted, it only hashes the names of partitions.',
       ),
-    paused: z.boolean().default(false).describe('Queues and grants nothing.'),
+    paused: z.boolean().default(false).describe('Queues all calls, and starts none.'),
     draining: z
       .boolean()
       .default(false)
-      .describe(
-        'Refuses new calls with `draining`; the queue and what is in flight go on to their end.',
-      ),
+      .describe('Rejects new calls with `draining`. Queued and running calls finish.'),
     dry_run: z
       .boolean()
       .default(false)
-      .describe('Decides and counts, and lets everything pass at once.'),
+      .describe('Decides and counts, but starts every call immediately.'),
   })
-  .describe('A group with every default.');
+  .describe('A group with all defaults filled in.');
 
-/** All that can be set of a group that Headgate makes by itself. */
+/** All settings of a group that Headgate creates automatically. */
 export const autoGroupSchema = z.strictObject({
   name: z
     .string()
     .regex(AUTO_NAME, 'expected auto:<upstream> or auto:<upstream>/<models>, as in auto:openai')
     .describe('Name of the group, as in `auto:openai` or `auto:openai/gpt-5`.'),
-  paused: z.boolean().default(false).describe('Queues and grants nothing, in all its pools.'),
-  draining: z.boolean().default(false).describe('Refuses new calls, in all its pools.'),
+  paused: z
+    .boolean()
+    .default(false)
+    .describe('Queues all calls in all its pools, and starts none.'),
+  draining: z.boolean().default(false).describe('Rejects new calls in all its pools.'),
   on_saturated: onSaturatedSchema
     .optional()
-    .describe('A call that finds no room, as in a group. Absent: it waits in the queue.'),
+    .describe('What to do with a call if there is no room, as in a group. Defaults to `queue`.'),
 });

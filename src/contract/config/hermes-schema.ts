@@ -2,23 +2,28 @@ import * as z from 'zod';
 
 const name = z.string().trim().min(1).max(200);
 const slots = z.int().min(1).max(100_000).nullish().meta({
-  description: 'Calls in flight at once, for each key. Absent: what Hermes knows of the model.',
+  description: 'Concurrent calls per key. Defaults to what Hermes knows about the model.',
   unit: 'slots',
 });
 
-/** Fields that say where calls go, wherever they stand. */
+/** Fields that define where calls go, at every level of the file. */
 const endpoint = {
   provider: z.string().trim().max(200).nullish().describe('Provider, or the name of an endpoint.'),
-  model: z.string().trim().max(200).nullish().describe('Model there.'),
-  base_url: z.string().trim().max(2_000).nullish().describe('Base URL. Absent: the provider’s.'),
-  api_key: z.string().max(10_000).nullish().describe('Key, which is not imported.'),
-  key_env: z.string().trim().max(200).nullish().describe('Variable with the key.'),
-  api_mode: z.string().trim().max(100).nullish().describe('API that is spoken there.'),
+  model: z.string().trim().max(200).nullish().describe('Model at the provider.'),
+  base_url: z
+    .string()
+    .trim()
+    .max(2_000)
+    .nullish()
+    .describe('Base URL. Defaults to that of the provider.'),
+  api_key: z.string().max(10_000).nullish().describe('Key. It is not imported.'),
+  key_env: z.string().trim().max(200).nullish().describe('Environment variable with the key.'),
+  api_mode: z.string().trim().max(100).nullish().describe('API of the endpoint.'),
 };
 
 export const hermesEndpointSchema = z.looseObject(endpoint);
 
-/** An endpoint that has a name, as `custom_providers` lists it and `providers` holds it by name. */
+/** A named endpoint: an entry of the list `custom_providers`, or a value of `providers`. */
 export const hermesProviderSchema = z.looseObject({
   ...endpoint,
   name: name.nullish().describe('Name of the endpoint.'),
@@ -33,41 +38,39 @@ export const hermesProviderSchema = z.looseObject({
       z.array(z.unknown()),
     ])
     .nullish()
-    .describe('Its models, with limits of their own.'),
+    .describe('Models, with their own limits.'),
 });
 
-/** A key of a pool. */
 export const hermesCredentialSchema = z.looseObject({
-  label: z.string().max(200).nullish().describe('Its name.'),
-  auth_type: z.string().max(50).nullish().describe('`api_key`, or the kind of a sign-in.'),
-  source: z.string().max(200).nullish().describe('Where it comes from, as in `env:NAME`.'),
-  priority: z.number().nullish().describe('Lower ones are used first.'),
+  label: z.string().max(200).nullish().describe('Name of the key.'),
+  auth_type: z.string().max(50).nullish().describe('`api_key`, or the kind of sign-in.'),
+  source: z.string().max(200).nullish().describe('Source of the key, such as `env:NAME`.'),
+  priority: z.number().nullish().describe('Lower priorities are used first.'),
   base_url: endpoint.base_url,
 });
 
-/** The main model. */
 export const hermesMainSchema = z.looseObject({
   ...endpoint,
-  default: name.nullish().describe('Model there.'),
+  default: name.nullish().describe('Model at the provider.'),
   max_concurrent: slots,
 });
 
-/** The configuration of Hermes Agent: `config.yaml`, with the pools of `auth.json` beside it or alone. */
+/** The configuration of Hermes Agent: `config.yaml`, the key pools of `auth.json`, or both. */
 export const hermesSchema = z.looseObject({
   model: z.union([name, hermesMainSchema]).nullish().describe('The main model.'),
-  custom_providers: z.array(z.unknown()).max(200).nullish().describe('Endpoints, in a list.'),
-  providers: z.record(name, z.unknown()).nullish().describe('Endpoints, by their names.'),
-  fallback_providers: z.array(z.unknown()).max(100).nullish().describe('Models that take over.'),
-  fallback_model: z.unknown().optional().describe('The same in older files.'),
+  custom_providers: z.array(z.unknown()).max(200).nullish().describe('Endpoints as a list.'),
+  providers: z.record(name, z.unknown()).nullish().describe('Endpoints by name.'),
+  fallback_providers: z.array(z.unknown()).max(100).nullish().describe('Fallback models.'),
+  fallback_model: z.unknown().optional().describe('Fallback model in older files.'),
   credential_pool: z
     .record(name, z.array(z.unknown()).max(100))
     .nullish()
-    .describe('Keys, by provider.'),
+    .describe('Keys by provider.'),
   credential_pool_strategies: z
     .record(name, z.string())
     .nullish()
-    .describe('Ways in which keys take turns, by provider.'),
+    .describe('Rotation strategies of keys, by provider.'),
 });
 
-/** The same with a main model that is still to be read, so that a mistake in it costs no other part. */
+/** The same with an unparsed main model, so that a mistake in it does not hide the other parts. */
 export const hermesPartsSchema = hermesSchema.extend({ model: z.unknown().optional() });

@@ -2,8 +2,6 @@ import * as z from 'zod';
 import { lane, patterns } from './group.ts';
 import { limitsSchema } from './limits.ts';
 
-/** Keys of callers, and keys of the admin API. */
-
 const keyId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected 1 to 64 of a-z, 0-9, dot, dash, underscore');
@@ -13,104 +11,102 @@ const keyHash = z
   .regex(/^sha256:[0-9a-f]{64}$/, 'expected sha256: and 64 hex digits')
   .describe('SHA-256 of the whole key: `sha256:` and 64 hex digits.');
 
-/** An instant as RFC 3339 writes it, in UTC: `2026-11-20T10:00:00Z`. */
+/** An RFC 3339 time in UTC: `2026-11-20T10:00:00Z`. */
 const instantText = z.iso.datetime({ error: 'expected an instant like 2026-11-20T10:00:00Z' });
 
-const createdAt = instantText.nullable().default(null).describe('When it was made, in UTC.');
+const createdAt = instantText.nullable().default(null).describe('Time of creation, in UTC.');
 const expiresAt = instantText
   .nullable()
   .default(null)
-  .describe('From then on, in UTC, it opens nothing. Null: never.');
+  .describe('Time at which it expires, in UTC. null if it never expires.');
 
-/** Limits of callers, over everything that they call. */
+/** Limits over all calls of a key or team. */
 const callerLimits = () =>
   limitsSchema
     .pick({ max_concurrency: true, rpm: true, tpm: true, rpd: true, tpd: true, budget_usd: true })
     .prefault({});
 
-/** A team: a name that several keys have, and limits over all of them. */
 export const teamSchema = z.strictObject({
   id: keyId.describe(
-    'Name of the team, as keys have it: 1 to 64 of a-z, 0-9, dot, dash, underscore.',
+    'Name of the team, as keys name it: 1 to 64 of a-z, 0-9, dot, dash, underscore.',
   ),
-  note: z.string().trim().max(200).default('').describe('For people.'),
+  note: z.string().trim().max(200).default('').describe('Note for people.'),
   limits: callerLimits().describe(
-    'Limits of all keys of the team together, over everything that they call; those of each key hold besides.',
+    'Limits over all calls of all keys of the team. Limits of each key apply in addition.',
   ),
 });
 
-/** A caller's key. */
 export const gatewayKeySchema = z.strictObject({
   id: keyId.describe(
-    'Name of the key everywhere: 1 to 64 of a-z, 0-9, dot, dash, underscore. It cannot be changed later.',
+    'Name of the key: 1 to 64 of a-z, 0-9, dot, dash, underscore. It cannot be changed later.',
   ),
   hash: keyHash,
-  note: z.string().trim().max(200).default('').describe('For people.'),
+  note: z.string().trim().max(200).default('').describe('Note for people.'),
   groups: patterns.describe(
-    'Globs of the groups that its calls may use; another is refused with `key_forbidden`. Empty: all.',
+    'Patterns of the groups that its calls may use. Calls to other groups are rejected with `key_forbidden`. If empty: all groups.',
   ),
   allow: patterns.describe(
-    'Globs of additional rights. `lease`: take leases. `lease_usage`: be charged the usage that its leases report, not their reservation. Names of operations without a slot (files, batches …): use them with your secrets. Listing models and counting tokens are always open.',
+    'Patterns of additional rights. `lease`: acquire leases. `lease_usage`: charge the usage that its leases report, not their reservation. Names of operations without a slot (files, batches …): use them with your secrets. Listing models and counting tokens are always allowed.',
   ),
   lane_default: lane
     .nullable()
     .default(null)
-    .describe('Lane of its calls that name none. Null: that of the group.'),
+    .describe('Lane of its calls that name none. null means that of the group.'),
   lane_max: lane
     .default('normal')
     .describe(
-      'The highest lane that its calls may have. With `high`, its callers can overtake all others with `headgate-lane: high`.',
+      'Highest lane that its calls may have. With `high`, its callers can overtake all others with `headgate-lane: high`.',
     ),
   timeout_ms: z.int().min(0).max(3_600_000).nullable().default(null).meta({
     description:
-      'How long its calls may wait, in whatever group and lane, in place of what those say; longer too. Null: as they say.',
+      'How long its calls may wait in every group and lane. It replaces their time-outs, and may be longer. null means the time-outs of groups and lanes.',
     unit: 'ms',
   }),
   weight: z.number().min(0.01).max(1_000).default(1).meta({
-    description:
-      'Its part of every group that it calls in, where the group names no weight for it.',
+    description: 'Its weight in every group that sets none for it.',
     unit: 'parts',
   }),
   team: keyId
     .nullable()
     .default(null)
     .describe(
-      'Team that its calls are charged to: a name, which `teams` may give limits. Null: none.',
+      'Team that its calls are charged to. `teams` may give this name limits. null if there is none.',
     ),
-  limits: callerLimits().describe('Limits of this key alone, over everything that it calls.'),
+  limits: callerLimits().describe('Limits over all calls of this key.'),
   created_at: createdAt,
   expires_at: expiresAt,
   revoked_at: instantText
     .nullable()
     .default(null)
-    .describe('When it was taken back, in UTC; it opens nothing. Null: it was not.'),
+    .describe('Time at which it was revoked, in UTC. null if it was not.'),
   previous: z
     .strictObject({
       hash: keyHash,
-      expires_at: instantText.describe('Until when it opens, in UTC.'),
+      expires_at: instantText.describe('Time at which it expires, in UTC.'),
     })
     .nullable()
     .default(null)
-    .describe('The key before a rotation, which goes on to open for a while. Null: none.'),
+    .describe('The key before a rotation, which stays valid for a while. null if there is none.'),
 });
 
-/** Roles of the admin API, least first. Each may do what those before it may. */
+/** Roles of the admin API, least first. Each role includes the roles before it. */
 export const ADMIN_ROLES = ['viewer', 'operator', 'admin'] as const;
 
 export type AdminRole = (typeof ADMIN_ROLES)[number];
 
-/** Name of the holder of `ADMIN_TOKEN` in the audit log. */
+/** Actor in the audit log for `ADMIN_TOKEN`. */
 export const TOKEN_ACTOR = 'admin-token';
 
-/** A key of the admin API, beside `ADMIN_TOKEN`. */
 export const adminKeySchema = z.strictObject({
   id: keyId.describe(
-    'Whose it is, as the audit log says: 1 to 64 of a-z, 0-9, dot, dash, underscore.',
+    'Name of the holder in the audit log: 1 to 64 of a-z, 0-9, dot, dash, underscore.',
   ),
   hash: keyHash,
   role: z
     .enum(ADMIN_ROLES)
-    .describe('A viewer looks, an operator handles calls besides, an admin does everything.'),
+    .describe(
+      'A viewer reads, an operator also handles calls, and an admin can change everything.',
+    ),
   created_at: createdAt,
   expires_at: expiresAt,
 });

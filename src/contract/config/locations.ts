@@ -1,4 +1,4 @@
-/** Regions that an object can be created in, as hints: Cloudflare's location hints. */
+/** Location hints of Cloudflare for the creation of an object. */
 export const LOCATIONS = [
   'wnam',
   'enam',
@@ -13,5 +13,5 @@ export const LOCATIONS = [
   'me',
 ] as const;
 
-/** Jurisdictions that an object can be kept in. */
+/** Jurisdictions in which Cloudflare can keep an object. */
 export const JURISDICTIONS = ['eu', 'fedramp', 'us'] as const;

@@ -2,12 +2,10 @@ import * as z from 'zod';
 import { BREAKER_DEFAULTS } from '../../core/words/member.ts';
 import { text } from './limits.ts';
 
-/** How a group takes what its upstream says and does: cool-downs, pauses, new tries, other upstreams. */
-
-/** How long a run holds its slot at the most, where nobody says otherwise. */
+/** Default for the longest time that a run may hold its slot. */
 export const MAX_RUN_MS = 900_000;
 
-/** Minimum rate of an upload. A line of 9,600 bit/s is faster, and so is compressed speech that is sent while it is spoken. */
+/** Minimum rate of an upload. Even a line of 9,600 bit/s, or compressed live speech, is faster. */
 export const UPLOAD_MIN_BYTES_PER_S = 1_000;
 
 const cooldown = z.union([z.literal('auto'), z.int().min(0).max(60_000)]);
@@ -15,39 +13,39 @@ const cooldown = z.union([z.literal('auto'), z.int().min(0).max(60_000)]);
 export const holdsSchema = z.strictObject({
   release_cooldown_ms: cooldown.default('auto').meta({
     description:
-      'How long a slot stays down after a call that ended well, because counters of providers lag. `auto`: as long as the pool has learned, 0 to begin with, 1,000 ms at the most.',
+      "How long a slot stays unavailable after a successful call, because providers' counters lag. `auto`: as long as the pool has learned, initially 0 and at most 1,000 ms.",
     unit: 'ms',
   }),
   cancel_cooldown_ms: cooldown.default('auto').meta({
-    description: 'The same after a call that was cut short. `auto`: as after one that ended well.',
+    description: 'The same after a canceled call. `auto`: as after a successful call.',
     unit: 'ms',
   }),
   failure_hold_ms: z.int().min(0).max(60_000).default(2_000).meta({
-    description: 'The same after a 429 or 5xx of the upstream.',
+    description: 'The same after a 429 or 5xx from the upstream.',
     unit: 'ms',
   }),
   idle_ms: z.int().min(1).max(86_400_000).nullable().default(600_000).meta({
     description:
-      'Longest silence of the upstream; then the call is cut. Null: only the wait for headers is watched, 10 minutes.',
+      'Longest silence of the upstream before the call is cut. null means that only the wait for headers is limited, to 10 minutes.',
     unit: 'ms',
   }),
   stalled_ms: z.int().min(1).max(86_400_000).nullable().default(60_000).meta({
     description:
-      'Longest time in which the caller reads none of the answer, or by which its body may fall behind `upload_min_bytes_per_s`, before the call is cut. Null: no limit.',
+      'Longest time in which the caller reads nothing of the response, or by which its upload may fall behind `upload_min_bytes_per_s`, before the call is cut. null means no limit.',
     unit: 'ms',
   }),
   upload_min_bytes_per_s: z.int().min(0).max(1_000_000).default(UPLOAD_MIN_BYTES_PER_S).meta({
     description:
-      'Minimum rate at which a caller sends its body while the call holds a slot. A caller that is `stalled_ms` behind gets 408. 0: no minimum, but a pause of `stalled_ms` still cuts the call.',
+      'Minimum rate at which a caller sends its body while the call holds a slot. A caller that is `stalled_ms` behind gets 408. With 0, only a pause of `stalled_ms` cuts the call.',
     unit: 'bytes/s',
   }),
   max_hold_ms: z.int().min(1).max(86_400_000).default(3_600_000).meta({
-    description: 'Longest time that one call may hold its slot; then it is cut.',
+    description: 'Longest time that a call may hold its slot before it is cut.',
     unit: 'ms',
   }),
   max_run_ms: z.int().min(0).max(86_400_000).default(MAX_RUN_MS).meta({
     description:
-      'Longest time that a run holds the slot of the call which started it, where it goes on at the upstream after the answer: a background response, a run of an assistant, a video. 0: it holds none.',
+      'Longest time that a run keeps the slot of the call that started it while it continues at the upstream after the response, such as a background response, a run of an assistant, or a video. With 0, runs hold no slot.',
     unit: 'ms',
   }),
 });
@@ -81,7 +79,7 @@ export const breakerSchema = z.strictObject({
 export const feedForwardSchema = z.strictObject({
   keep_requests: z.number().min(0).max(1_000).default(2).meta({
     description:
-      'Waits when headers of the upstream leave fewer requests than this, or than `keep_share` if that is less.',
+      'Pauses when headers of the upstream report fewer remaining requests than this, or than `keep_share` if that is less.',
     unit: 'requests',
   }),
   keep_tokens: z.number().min(0).max(1_000_000_000).nullable().default(null).meta({
@@ -95,7 +93,7 @@ export const feedForwardSchema = z.strictObject({
     unit: 'of the limit',
   }),
   wait_max_ms: z.int().min(0).max(600_000).default(65_000).meta({
-    description: 'Longest pause for a header that says that little is left.',
+    description: 'Longest pause because of a rate-limit header.',
     unit: 'ms',
   }),
 });
@@ -103,22 +101,25 @@ export const feedForwardSchema = z.strictObject({
 export const retriesSchema = z.strictObject({
   max: z.int().min(0).max(10).default(0).meta({
     description:
-      'More tries after an overload, a 5xx or a broken connection, before anything was sent on. One at another member is always made.',
-    unit: 'tries',
+      'Maximum retries after an overload, a 5xx or a broken connection, if nothing was sent to the caller yet. One retry at another member is always made.',
+    unit: 'retries',
   }),
   max_body_bytes: z.int().min(0).max(33_554_432).default(4_194_304).meta({
-    description: 'Larger bodies are not kept, so their calls are not sent again.',
+    description: 'Larger bodies are not kept, so their calls are not retried.',
     unit: 'bytes',
   }),
   budget: z.number().min(0).max(1).default(0.1).meta({
-    description: 'Such tries as a part of recent calls to the upstream, in one isolate.',
+    description: 'Retries as a share of recent calls to the upstream, per isolate.',
     unit: 'of calls',
   }),
 });
 
 const spillTargetSchema = z.strictObject({
   upstream: text.describe('Id of an upstream.'),
-  model: text.nullable().default(null).describe('Model to ask for there. Null: the same.'),
+  model: text
+    .nullable()
+    .default(null)
+    .describe('Model to request there. null means the model of the call.'),
 });
 
 export const onSaturatedSchema = z.union([
@@ -128,14 +129,16 @@ export const onSaturatedSchema = z.union([
       .array(z.union([text, spillTargetSchema]))
       .min(1)
       .max(8)
-      .describe('Other upstreams of the same dialect, tried in turn; the call waits at the last.'),
+      .describe(
+        'Other upstreams of the same dialect, tried in order. The call queues at the last one.',
+      ),
     after_ms: z.int().min(0).max(3_600_000).default(0).meta({
-      description: 'How long a call may wait at each upstream but the last. 0: not at all.',
+      description: 'How long a call may wait at each upstream except the last. 0 means no wait.',
       unit: 'ms',
     }),
     first_token_ms: z.int().min(1).max(3_600_000).optional().meta({
       description:
-        'Maximum time to the first content at each upstream except the last. Then the call goes to the next one. The cancelled attempt may still cost money. Comments, pings and other events before the content do not count. Defaults to `first_byte_ms`.',
+        'Maximum time to the first content at each upstream except the last. Then the call goes to the next one. The canceled attempt may still cost money. Comments, pings and other events before the content do not count. Defaults to `first_byte_ms`.',
       unit: 'ms',
     }),
     first_byte_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({
@@ -152,7 +155,8 @@ export const onUnavailableSchema = z.union([
   z.literal('reject'),
   z.strictObject({
     pass_with_limit_each: z.int().min(1).max(1_000).meta({
-      description: 'Calls at once per Worker isolate that pass without a slot, counted and shown.',
+      description:
+        'Maximum concurrent calls per Worker isolate that pass without a slot. They are counted and shown.',
       unit: 'calls',
     }),
   }),

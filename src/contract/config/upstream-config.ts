@@ -3,12 +3,10 @@ import { DIALECTS } from '../dialect.ts';
 import { patterns } from './group.ts';
 import { text, upstreamPriceSchema } from './limits.ts';
 
-/** Upstreams as operators configure them. */
-
-/** Default maximum of connections for turns that one caller may have open at an upstream. */
+/** Default maximum of connections for turns that one caller may open at an upstream. */
 export const TURN_CONNECTIONS_EACH = 64;
 
-/** Ids that the Worker's own routes take. */
+/** Ids that would shadow the routes of the Worker. */
 export const RESERVED_UPSTREAM_IDS = [
   'v1',
   'admin',
@@ -36,7 +34,6 @@ const accountBy = z.union([
     ),
 ]);
 
-/** When callers need a gateway key. */
 export const requireKeySchema = z.union([z.literal('auto'), z.boolean()]).default('auto');
 
 const authSchema = z.union([
@@ -61,43 +58,43 @@ export const upstreamSchema = z
         error: `may not be one of ${RESERVED_UPSTREAM_IDS.join(', ')}`,
       })
       .describe(
-        'Id of the upstream, 1 to 32 of a-z, 0-9, dash: calls to `/{id}/…` go there. It cannot be changed later.',
+        'Id of the upstream: 1 to 32 of a-z, 0-9, dash. Calls to `/{id}/…` go there. It cannot be changed later.',
       ),
     base_url: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe('Base URL, with https. Absent: that of the built-in one.'),
+      .describe('Base URL, with https. Absent means that of the built-in upstream.'),
     dialect: z
       .enum(DIALECTS)
       .optional()
-      .describe('API shape. Absent: that of the built-in one, else `openai`.'),
+      .describe('API shape. Absent means that of the built-in upstream, or `openai`.'),
     models: z
       .array(text)
       .max(200)
       .optional()
       .describe(
-        'Globs of the models that `/v1/*` sends here. Absent: those of the built-in one, else none.',
+        'Patterns of the models that `/v1/*` sends here. Absent means those of the built-in upstream, or none.',
       ),
     auth: authSchema
       .default('passthrough')
       .describe(
-        'The key that the upstream sees: that of the caller goes on with `passthrough`, and no key at all with `none`, for one that takes none; else a Worker secret, only for callers with a gateway key.',
+        "The key that the upstream receives. `passthrough`: the caller's key. `none`: no key, for upstreams that need none. `{ secret }`: a Worker secret, only for callers with a gateway key.",
       ),
     require_key: requireKeySchema.describe(
-      'Whether calls to this upstream need a gateway key. `auto`: as `require_key` of the whole configuration says. `true`: always. `false`: a call without one passes with the key of its provider.',
+      'Whether calls to this upstream need a gateway key. `auto`: as `require_key` of the configuration. `true`: always. `false`: calls without one pass with their provider key.',
     ),
     aliases: z
       .record(text, text)
       .default({})
       .describe('Your names for models, as in `{ prod-deployment-7: gpt-4o }`.'),
     allow: patterns.describe(
-      "Globs of operations without a slot that are open where calls use the operator's secret, or need no key: files, batches …",
+      "Patterns of operations without a slot (files, batches …) that callers may use with the operator's secret, or at an upstream without a key.",
     ),
     openai_at: pathPrefix.describe(
-      'Where the OpenAI-shaped routes begin below `base_url`, as in `/v1`. Absent: by dialect. Null: it has none.',
+      'Where the OpenAI-shaped routes begin below `base_url`, as in `/v1`. Absent means by dialect. null if there are none.',
     ),
     anthropic_at: pathPrefix.describe(
-      'Where the Anthropic-shaped routes begin below `base_url`. Absent: by dialect. Null: it has none.',
+      'Where the Anthropic-shaped routes begin below `base_url`. Absent means by dialect. null if there are none.',
     ),
     webhook_secret: z
       .string()
@@ -105,7 +102,7 @@ export const upstreamSchema = z
       .nullable()
       .default(null)
       .describe(
-        'Name of the Worker secret, which begins with `WEBHOOK_`, by which its webhooks are signed that tell here, at `/webhooks/{id}`, when runs end. Null: it tells nothing.',
+        'Name of the Worker secret that signs webhooks of this upstream. It begins with `WEBHOOK_`. Webhooks at `/webhooks/{id}` report the end of runs. null if there are none.',
       ),
     via: z
       .string()
@@ -113,45 +110,45 @@ export const upstreamSchema = z
       .nullable()
       .default(null)
       .describe(
-        'Name of a service or VPC binding that carries the calls. Null: the public network.',
+        'Name of a service or VPC binding that carries the calls. null means the public network.',
       ),
     prices: z
       .record(
-        text.regex(/^([^*]+\*?|\*)$/, 'expected a model, or a beginning with one * behind it'),
+        text.regex(/^([^*]+\*?|\*)$/, 'expected the name of a model, or a prefix followed by *'),
         upstreamPriceSchema,
       )
       .default({})
       .meta({
         description:
-          'Prices by model, or by the beginning of its name with a `*` behind it, before the built-in ones.',
+          'Prices by model, or by a prefix followed by `*`. They take precedence over the built-in ones.',
         unit: 'USD per million tokens',
       }),
     limit_headers: z
       .enum(['auto', 'use', 'window', 'bucket', 'ignore'])
       .default('auto')
       .describe(
-        "Whether Headgate uses the upstream's rate-limit headers, and how its limits refill. `auto`: yes if the provider's headers are known to be reliable. Headers of an unknown upstream must first show a fixed window, or a bucket that refused a call. `use`: always. `ignore`: never. `window`: always, and the limit refills all at once at the reset. `bucket`: always, and it refills gradually. Except with `window` and `bucket`, the kind of refill is detected from the headers.",
+        "Whether Headgate uses the upstream's rate-limit headers, and how its limits refill. `auto`: yes if the provider's headers are known to be reliable. Headers of an unknown upstream must first show a fixed window, or a bucket that refused a call. `use`: always. `ignore`: never. `window`: always, and the limit refills completely at the reset. `bucket`: always, and it refills gradually. Otherwise, the kind of refill is detected from the headers.",
       ),
     account_by: accountBy.default('auto').meta({
       description:
-        "What names the account of a caller's own key, so that keys of one account share an automatic group. `auto`: what is known of the provider. `key`: each key is an account. `claim:<name>`: a claim of keys that are JSON Web Tokens. `answer:<header>`: a header of the upstream's answers. `header:<name>`: a header of the call, of callers with a gateway key.",
+        "What identifies the account of a caller's own key. Keys of one account share an automatic group. `auto`: what is known about the provider. `key`: each key is an account. `claim:<name>`: a claim of keys that are JSON Web Tokens. `answer:<header>`: a response header of the upstream. `header:<name>`: a request header, only for callers with a gateway key.",
     }),
     websocket: z
       .enum(['auto', 'session', 'turns', 'off'])
       .default('auto')
       .describe(
-        'Calls that come as WebSockets. `auto`: realtime routes as sessions, each of which holds its slot from the upgrade to the close, and Responses turn by turn where the provider is known to speak them so. `turns`: Responses turn by turn at this one too. `session`: whatever comes as a WebSocket is a session. `off`: none.',
+        'How WebSockets are handled. `auto`: realtime routes are sessions, which hold their slot from the upgrade to the close; Responses are handled turn by turn if the provider supports it. `turns`: Responses are handled turn by turn at this upstream, too. `session`: every WebSocket is a session. `off`: WebSockets are rejected.',
       ),
     turn_connections_each: z.int().min(1).max(10_000).default(TURN_CONNECTIONS_EACH).meta({
       description:
-        'Maximum connections for turns of Responses that one caller may have open here at once, in each Worker isolate. The next upgrade is refused with `too_many_connections`.',
+        'Maximum open connections for turns of Responses per caller and Worker isolate. Further upgrades are rejected with `too_many_connections`.',
       unit: 'connections',
     }),
     inject_usage: z
       .boolean()
       .default(false)
       .describe(
-        'Asks for the usage of OpenAI chat streams whose callers did not, and takes it out of the answer.',
+        'Requests the usage of OpenAI chat streams if the caller did not, and removes it from the response.',
       ),
     redirects: z
       .enum(['rewrite', 'pass'])
@@ -167,11 +164,11 @@ export const upstreamSchema = z
       .nullable()
       .default(null)
       .describe(
-        "Names or globs of the request headers that are forwarded where a call uses the operator's secret, or needs no key. `accept`, `content-type`, `content-encoding`, `user-agent`, `anthropic-version` and headers that Headgate sets are always forwarded. Null: all except credentials and headers that choose an account or steer a gateway.",
+        "Names or patterns of the request headers that are forwarded where a call uses the operator's secret, or needs no key. `accept`, `content-type`, `content-encoding`, `user-agent`, `anthropic-version` and headers that Headgate sets are always forwarded. null means all except credentials and headers that choose an account or control a gateway.",
       ),
     enabled: z
       .boolean()
       .default(true)
-      .describe('Switched off, the upstream is gone, a built-in one too.'),
+      .describe('If `false`, the upstream does not exist, even if it is built in.'),
   })
-  .describe('An upstream as it is configured.');
+  .describe('An upstream as configured.');

@@ -1,16 +1,16 @@
 import type { UpstreamConfig } from './config.ts';
 import type { Dialect } from '../dialect.ts';
 
-/** How a caller's or the operator's key is placed on a request to the upstream. */
+/** Where a request to the upstream carries its key. */
 export type KeyHeader = 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'api-key';
 
 /**
- * The calls of an upstream that may come as WebSockets: none, sessions on the routes that are known for them, Responses
- * turn by turn besides, or whatever comes, as sessions.
+ * Calls of an upstream that may use WebSockets. `sessions`: only the routes known for sessions. `turns`: also
+ * Responses, turn by turn. `any`: every WebSocket, as a session.
  */
 export type Sockets = 'none' | 'sessions' | 'turns' | 'any';
 
-/** One provider endpoint, built in or configured, with every default filled in. */
+/** One provider endpoint, built in or configured, with all defaults filled in. */
 export interface Upstream {
   readonly id: string;
   /** `/{id}/rest` goes to `{baseUrl}/rest`. No trailing slash. */
@@ -18,43 +18,42 @@ export interface Upstream {
   readonly dialect: Dialect;
   /** Where an injected key goes. */
   readonly keyPlace: KeyHeader;
-  /** Path under `baseUrl` where the OpenAI-shaped routes begin, as in `/v1`. Null: it has none. */
+  /** Path under `baseUrl` where the OpenAI-shaped routes begin, as in `/v1`. null if there are none. */
   readonly openaiAt: string | null;
-  /** Path under `baseUrl` where the Anthropic-shaped routes begin (`…/messages`). Null: it has none. */
+  /** Path under `baseUrl` where the Anthropic-shaped routes begin (`…/messages`). null if there are none. */
   readonly anthropicAt: string | null;
-  /** Globs of the models that `/v1/*` sends here. */
+  /** Patterns of the models that `/v1/*` sends here. */
   readonly models: readonly string[];
-  /** Model names that stand for another one in matching (an Azure deployment, an ARN). */
+  /** Models by the names that stand for them in matching, such as an Azure deployment or an ARN. */
   readonly aliases: Readonly<Record<string, string>>;
-  /** Name of the environment variable with the operator's key, or null: the caller's key passes on. */
+  /** Name of the environment variable with the operator's key. null forwards the caller's key. */
   readonly secret: string | null;
-  /** Whether calls need a gateway key; `auto`: as the whole configuration says. */
+  /** Whether calls need a gateway key. `auto` follows the whole configuration. */
   readonly requiresKey: UpstreamConfig['require_key'];
-  /** It takes no key, so that it is sent none, whoever calls. */
+  /** The upstream needs no key, so no caller's key is forwarded. */
   readonly isKeyless: boolean;
-  /** Globs of the operations without a slot that calls with the operator's key may use. */
+  /** Patterns of the operations without a slot that calls with the operator's key may use. */
   readonly allow: readonly string[];
   /**
-   * Whether a key names its account for good. Where credentials are short-lived OAuth tokens, calls
-   * cannot be told apart by account, so the automatic group is not partitioned.
+   * Whether a key always stands for the same account. Short-lived OAuth tokens do not identify accounts, so the
+   * automatic group is not partitioned.
    */
   readonly keyNamesAccount: boolean;
-  /** The way to tell the account of a caller's key; `auto`: what is known of the provider. */
+  /** What identifies the account of a caller's key. `auto`: what is known about the provider. */
   readonly accountBy: UpstreamConfig['account_by'];
-  /** Prices that the operator gives, in USD per million tokens, by model. */
+  /** Prices set by the operator, in USD per million tokens, by model. */
   readonly prices: UpstreamConfig['prices'];
-  /** Whether its rate-limit headers are believed; `auto`: as its provider is known for. */
+  /** Whether its rate-limit headers are used. `auto`: if the provider's headers are known to be reliable. */
   readonly limitHeaders: UpstreamConfig['limit_headers'];
-  /** The calls that may come as WebSockets. */
   readonly sockets: Sockets;
-  /** Maximum connections for turns that one caller may have open. */
+  /** Maximum connections for turns that one caller may open. */
   readonly turnConnectionsEach: number;
-  /** Whether OpenAI streams are asked for their usage on behalf of callers who did not ask. */
+  /** Whether Headgate requests the usage of OpenAI streams for callers that did not ask for it. */
   readonly injectsUsage: boolean;
-  /** Treatment of redirects and addresses outside of the base URL. */
+  /** How redirects and addresses outside of the base URL are handled. */
   readonly redirects: UpstreamConfig['redirects'];
-  /** Globs of the caller's request headers to forward. Null: all that no other rule drops. */
+  /** Patterns of the caller's request headers to forward. null means all that no other rule drops. */
   readonly requestHeaders: readonly string[] | null;
-  /** Name of a service or VPC binding that carries the calls, or null: the public network. */
+  /** Name of a service or VPC binding that carries the calls. null means the public network. */
   readonly via: string | null;
 }

@@ -1,19 +1,19 @@
-/** Effect that another configuration would have on one pool at this moment. Nothing of it is done. */
+/** Effect that another configuration would have on one pool now. The preview changes nothing. */
 export interface PoolPreview {
-  /** Slots that could be granted now, and then, with what was learned; null: any number. */
+  /** Slots that could be granted now and after the change, including what was learned. null means unlimited. */
   readonly slots: { readonly from: number | null; readonly to: number | null };
   readonly in_use: number;
   readonly queued: number;
-  /** Waiters that would be granted at once, and those that would be refused. */
+  /** Waiters that would be granted immediately, and those that would be rejected. */
   readonly granted: number;
   readonly refused: number;
-  /** Whether its budget would have no room for a call, and has room now. Absent: of a release that cannot tell. */
+  /** Whether the change would leave its budget without room for a call. Absent from an older release. */
   readonly spends_budget?: boolean;
-  /** Members that there are, or would be. Absent: of a release before members. */
+  /** Members before or after the change. Absent from a release without members. */
   readonly members?: readonly MemberPreview[];
 }
 
-/** Effect on one member. No slots: it is not there, switched off or out. */
+/** Effect on one member. 0 slots if it does not exist, is disabled or is ejected. */
 export interface MemberPreview {
   readonly member: string;
   readonly slots: PoolPreview['slots'];

@@ -1,24 +1,23 @@
 import type { CostSums, CostTable } from '../../core/parts/costs.ts';
 
-/** The sums of one day. */
 interface DaySums extends CostSums {
-  /** As `2026-11-24`. */
+  /** Such as `2026-11-24`. */
   readonly date: string;
 }
 
-/** The costs of a pool in a day or month of UTC. */
+/** The costs of a pool in a UTC day or month. */
 export interface PeriodCosts extends CostTable {
-  /** The days that had any, in order. */
+  /** Days with costs, in order. */
   readonly days: readonly DaySums[];
 }
 
 /**
- * Costs of a pool, as it tells the directory with each word: this day and month and those before, by their names (`2026-11-24`,
- * `2026-11`), as far as they had any.
+ * Costs of a pool, as it reports them to the directory: the current and the previous day and month, by name
+ * (`2026-11-24`, `2026-11`). Periods without costs are omitted.
  */
 export type ReportedCosts = Readonly<Record<string, PeriodCosts>>;
 
-/** The costs of a group's pools, as each said them last. */
+/** The last reported costs of the pools of a group. */
 export interface StoredCosts {
   readonly group: string;
   readonly costs: PeriodCosts;

@@ -9,32 +9,32 @@ import type { StoredCosts } from './costs-rpc.ts';
 import type { TemporaryField, TemporaryOrder } from './temporary-rpc.ts';
 import type { StoredPool, PresentPool, Woken } from './presence-rpc.ts';
 
-/** The versions that last changed something for pools. */
+/** The versions of the last changes that affect pools. */
 export interface ChangedAt {
-  /** For all: where calls go, what keys may do. */
+  /** Last change that affects all pools: where calls go, and what keys may do. */
   readonly everywhere: number;
-  /** For the pools of a group, where that is later. */
+  /** Last change that affects the pools of a group, if it is later. */
   readonly groups: Readonly<Record<string, number>>;
 }
 
-/** Finds the version that last changed something for the pools of a group. It may be called `constructor`. */
+/** Returns the version of the last change that affects the pools of a group. Its name may be `constructor`. */
 export function changedFor({ everywhere, groups }: ChangedAt, group: string): number {
   return Object.hasOwn(groups, group) ? Math.max(everywhere, groups[group] ?? 0) : everywhere;
 }
 
-/** Everything a Worker routes by: the configuration at one version. */
+/** Everything by which a Worker routes calls: the configuration at one version. */
 export interface ConfigSnapshot {
   readonly version: number;
   readonly config: Config;
-  /** Key of the fingerprints (HMAC-SHA-256, base64), made by the directory at its first start. */
+  /** Key of the fingerprints (HMAC-SHA-256, base64). The directory creates it at its first start. */
   readonly fingerprintKey: string;
-  /** Changes with everything in the snapshot. Absent: from a directory that knows no tags yet. */
+  /** Changes with any content of the snapshot. Absent from a directory without tags. */
   readonly tag?: string;
-  /** Absent: from a directory of before, whose every version may change everything. */
+  /** Absent from an older directory. Any of its versions may change everything. */
   readonly changedAt?: ChangedAt;
-  /** Fields that go back by themselves. Absent: from a directory of before, or there are none. */
+  /** Fields that revert automatically. Absent from an older directory, or if there are none. */
   readonly temporary?: readonly TemporaryField[];
-  /** Groups with so many partitions that a Worker must ask which pool a partition goes to. */
+  /** Groups with so many partitions that a Worker must ask for the pool of a partition. */
   readonly fullGroups?: readonly string[];
 }
 
@@ -42,47 +42,47 @@ type GroupJurisdiction = GroupConfig['jurisdiction'];
 
 export type ReplaceAnswer =
   | { readonly kind: 'replaced'; readonly version: number }
-  /** Somebody else changed the configuration since `expected`. */
+  /** The configuration was changed since `expected`. */
   | { readonly kind: 'conflict'; readonly version: number };
 
-/** A version of the configuration that is kept, and who made it. */
+/** A stored version of the configuration. */
 export interface VersionInfo {
   readonly version: number;
-  /** As `toISOString` writes it. */
+  /** In the format of `toISOString`. */
   readonly at: string;
   readonly actor: string;
   readonly action: string;
 }
 
-/** Which entries of the audit log. */
+/** Selects entries of the audit log. */
 export interface AuditQuery {
   readonly limit: number;
-  /** Entries older than that sequence. Absent: from the newest on. */
+  /** Return entries older than this sequence. Absent means from the newest on. */
   readonly before?: number;
   readonly actor?: string;
-  /** How the action begins. */
+  /** Prefix of the action. */
   readonly action?: string;
-  /** Only what was changed there or below, as in `groups[openai-shared]`: other changes are left out. */
+  /** Return only changes at or below this path, such as `groups[openai-shared]`. */
   readonly path?: string;
-  /** Instants as `toISOString` writes them; the second is not included. */
+  /** Times in the format of `toISOString`. `until` is exclusive. */
   readonly since?: string;
   readonly until?: string;
 }
 
 export interface AuditPage {
   readonly entries: readonly AuditEntry[];
-  /** Value of `before` for the next page; null: that was all. */
+  /** Value of `before` for the next page. null on the last page. */
   readonly next: number | null;
 }
 
-/** Keys that decide about access to the admin API, beside `ADMIN_TOKEN`. */
+/** Keys for the admin API, in addition to `ADMIN_TOKEN`. */
 export interface AdminAccess {
-  /** Half of the key that signs sessions, which `ADMIN_TOKEN` completes. The directory creates it at the first request. */
+  /** Half of the key that signs sessions. `ADMIN_TOKEN` is the other half. Created at the first request. */
   readonly sessionKey: string;
   readonly adminKeys: readonly AdminKeyConfig[];
 }
 
-/** A pool that the directory pushes changes to and that status shows. */
+/** A pool to which the directory pushes changes, and which the status shows. */
 export interface ListedPool {
   readonly group: string;
   readonly partition: string | null;
@@ -90,16 +90,16 @@ export interface ListedPool {
 
 export interface DirectoryRpc {
   /**
-   * The configuration, or null when `known` is its tag (or version, as older Workers ask). `found` is the tag of the copy that an
-   * isolate began with, null if there was none: one that is not the newest is written anew. Absent: nobody looked.
+   * Returns the configuration, or null if `known` is its tag (or its version, from older Workers). `found` is the tag
+   * of the copy with which an isolate started, or null without a copy. An outdated copy is rewritten. Absent if the
+   * isolate did not look for a copy.
    */
   snapshot(known: string | number | null, found?: string | null): Promise<ConfigSnapshot | null>;
-  /** Tells one group's definition to an object whose configuration is older than a ticket's. */
+  /** Returns the definition of a group, for an object whose configuration is older than that of a ticket. */
   definition(group: string): Promise<GroupDefinition>;
   /**
-   * Replaces the whole configuration, which the caller has validated, if its version is still
-   * `expected`, and pushes the change to the listed objects that it concerns, but for those that rest. What is changed for
-   * a while goes back by itself.
+   * Replaces the whole configuration if its version is still `expected`. The caller has validated it. Pushes the change
+   * to the affected listed objects, except idle ones. Temporary changes revert automatically.
    */
   replace(
     config: Config,
@@ -108,87 +108,91 @@ export interface DirectoryRpc {
     action: string,
     orders?: readonly TemporaryOrder[],
   ): Promise<ReplaceAnswer>;
-  /** Changes for how long something holds that has its value already. Makes no version. */
+  /** Changes the end of a field that already has its temporary value. Creates no version. */
   setUntil(
     order: TemporaryOrder,
     expected: number,
     actor: string,
     action: string,
   ): Promise<ReplaceAnswer>;
-  /** Lists the versions that are kept, the newest first. */
+  /** Returns the stored versions, the newest first. */
   versions(): Promise<VersionInfo[]>;
-  /** The configuration at a version. Null: it is not kept. */
+  /** Returns the configuration at a version, or null if it is not stored. */
   configAt(version: number): Promise<Config | null>;
-  /** Fields that had another value for a while at a version, as far as that is kept. */
+  /** Returns the temporary fields at a version, as far as they are stored. */
   temporaryAt(version: number): Promise<TemporaryField[]>;
   /**
-   * Called by a pool after its first 2xx: keys that no provider accepts never get listed. False: its
-   * group has as many as it may have.
+   * Called by a pool after its first 2xx, so that keys that no provider accepts are never listed. Returns false if its
+   * group has the maximum number of pools.
    */
   list(pool: ListedPool): Promise<boolean>;
   /**
-   * Called by a retired pool when it becomes empty, and by a pool that has been idle for a long time. With a
-   * `jurisdiction` only that pool is removed. `costs`: the pool's `SaidCosts` as JSON, since the pool is not asked again.
+   * Called by a retired pool when it becomes empty, and by a pool that was idle for a long time. With a `jurisdiction`,
+   * only that pool is removed. `costs` is the pool's `SaidCosts` as JSON, because the pool is not queried again.
    */
   unlist(
     pool: ListedPool & { readonly jurisdiction?: GroupJurisdiction },
     costs?: string,
   ): Promise<void>;
   pools(): Promise<ListedPool[]>;
-  /** Lists pools that have left the list at an instant or later, in epoch milliseconds, the last first: they have logs. */
+  /**
+   * Returns pools that left the list at or after a time in epoch milliseconds, the last first. They still have logs.
+   */
   pastPools(since: number): Promise<ListedPool[]>;
-  /** Called by a pool that nobody has used for some seconds: it is asked for nothing and told of nothing until it wakes. */
+  /** Called by a pool that was unused for some seconds. Until it wakes, it is neither queried nor notified. */
   rest(pool: PresentPool): Promise<void>;
-  /** Called by a pool that is in use again, or for the first time. */
+  /** Called by a pool that is used again, or for the first time. */
   wake(pool: PresentPool): Promise<Woken>;
-  /** Everything that is known of pools without asking them. One that is not listed and not here was never used. */
+  /**
+   * Returns what is known about pools without querying them. Pools that are neither listed nor here were never used.
+   */
   presence(): Promise<StoredPool[]>;
   /**
-   * The costs of a day or month (`2026-11-24`, `2026-11`) as pools said them last, by group, of those that had any.
-   * `except`: the keys of pools that have said it themselves.
+   * Returns the costs of a day or month (`2026-11-24`, `2026-11`) by group, as pools last reported them. `except` has
+   * the keys of pools that have reported them directly.
    */
   costs(period: string, except: readonly string[]): Promise<StoredCosts[]>;
   /**
-   * Lists the pools that are to be asked how they are, for the hub of the dashboards. Every other one that comes into use
-   * within some seconds is told to tell it by the answer to its word.
+   * Returns the pools that the hub of the dashboards should query. Any other pool that wakes within some seconds is
+   * asked by the response to its message to report to the hub.
    */
   awake(span: WatchSpan): Promise<ListedPool[]>;
-  /** Takes pools off the list that rest, and that nobody has used for long. */
+  /** Removes pools from the list that have been idle for a long time. */
   forgetResting(): Promise<void>;
   /**
-   * Which partition of a full group the calls of `partition` go to: its own, or `OVERFLOW_PARTITION`.
-   * The answer stays the same for as long as calls may be under way there.
+   * Returns the partition of a full group to which calls of `partition` go: its own, or `OVERFLOW_PARTITION`. The
+   * result is stable as long as calls may be running there.
    */
   share(group: string, partition: string): Promise<string>;
-  /** The account of a key that its upstream has taken; null: not known. Both are keyed hashes. */
+  /** Returns the account of a key that its upstream has accepted, or null if it is unknown. Both are keyed hashes. */
   accountOf(key: string): Promise<string | null>;
-  /** Notes whose a key is; null: its upstream takes it no more. */
+  /** Stores the account of a key. null means that its upstream no longer accepts the key. */
   noteAccount(key: string, account: string | null): Promise<void>;
-  /** Writes into the audit log what changed no configuration. */
+  /** Writes an action that did not change the configuration into the audit log. */
   note(actor: string, action: string): Promise<void>;
-  /** The newest entries, as Workers of 0.1.0 ask for them. */
+  /** Returns the newest entries, for Workers of 0.1.0. */
   audit(limit: number): Promise<readonly AuditEntry[]>;
   auditPage(query: AuditQuery): Promise<AuditPage>;
   adminAccess(): Promise<AdminAccess>;
-  /** Counts a wrong token. How many came from that address within the last minute, this one included. */
+  /** Counts a wrong token. Returns the number from the same address within the last minute, including this one. */
   failedAttempt(address: string): Promise<number>;
-  /** Where a pool sends its warnings to; null: nowhere. */
+  /** Returns the receiver of a pool's warnings, or null if there is none. */
   webhook(): Promise<WebhookConfig | null>;
-  /** Keeps a warning of a pool, or what is new of one: whoever asks later must not wake all pools for theirs. */
+  /** Stores a warning of a pool, or an update of one, so that later reads need not wake all pools. */
   noteWarning(warning: Warning): Promise<void>;
-  /** The last warnings of all pools, the latest first. */
+  /** Returns the last warnings of all pools, the latest first. */
   warnings(limit: number): Promise<Warning[]>;
-  /** Adds the refusals of Headgate's own that an isolate has counted since its last message. */
+  /** Adds the rejections by Headgate that an isolate has counted since its last message. */
   noteRefusals(counts: readonly RefusalCount[]): Promise<void>;
   /**
-   * Lists refusals of Headgate's own since an instant in epoch milliseconds, up to an hour ago, the latest first. The same facts
-   * have one row a minute. `key`: only those of that key. Absent: all.
+   * Returns rejections by Headgate since a time in epoch milliseconds, up to an hour ago, the latest first. The same
+   * facts have one row per minute. `key` selects one key. Absent means all.
    */
   refusals(sinceMs: number, key?: string): Promise<RefusalCount[]>;
   /** Adds the served calls of callers without a gateway key that an isolate has counted since its last message. */
   noteKeyless(counts: readonly KeylessCaller[]): Promise<void>;
-  /** Lists callers without a gateway key since an instant in epoch milliseconds, up to an hour ago. */
+  /** Returns callers without a gateway key since a time in epoch milliseconds, up to an hour ago. */
   keyless(sinceMs: number): Promise<KeylessCaller[]>;
-  /** Lists refusals since they were first counted, for metrics. */
+  /** Returns rejections since counting began, for metrics. */
   refusalTotals(): Promise<RefusalTotal[]>;
 }

@@ -3,32 +3,30 @@ import type { Warning } from '../warnings.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
 
 /**
- * Messages between pools and the hub of the dashboards. Both may be of another version for minutes
- * after a deploy, so this only grows.
+ * Messages between pools and the hub of the dashboards. Both may run different versions for minutes after a deploy, so
+ * fields are only added.
  */
 
-/**
- * Maximum of leases, and of waiters, of a pool that are told one by one; the rest is only counted.
- */
+/** Maximum number of leases, and of waiters, of a pool that are sent one by one. The others are only counted. */
 export const DETAIL_ROWS_MAX = 200;
 
-/** Time for which, and how often, the hub wants to be told. */
+/** How long, and how often, the hub wants reports. */
 export interface WatchSpan {
-  /** Until when, in epoch milliseconds. The hub asks again before that if somebody still looks. */
+  /** End in epoch milliseconds. The hub extends it before if a dashboard is still open. */
   readonly untilAt: number;
-  /** A pool tells at most once in so many milliseconds. */
+  /** Minimum time between two reports of a pool. */
   readonly everyMs: number;
 }
 
-/** The facts that a pool needs to tell the hub what happens in it. */
+/** What a pool needs to report to the hub. */
 export interface PoolWatchRequest extends WatchSpan {
-  /** Names the pool towards the hub. */
+  /** Identifies the pool to the hub. */
   readonly key: string;
 }
 
-/** How the hub asks a pool to tell what happens in it. */
+/** A request of the hub for reports of a pool. */
 export interface WatchRequest extends PoolWatchRequest {
-  /** With its leases and its waiters. */
+  /** Include leases and waiters. */
   readonly isDetailed: boolean;
 }
 
@@ -36,38 +34,38 @@ export interface WatchRequest extends PoolWatchRequest {
 export interface PoolDetail {
   /** Oldest first. */
   readonly leases: readonly LeaseInfo[];
-  /** The one in front will probably be granted first. */
+  /** In the order in which they will probably be granted. */
   readonly waiters: readonly WaiterInfo[];
   readonly leasesTotal: number;
   readonly waitersTotal: number;
 }
 
-/** A pool at one instant. */
+/** The state of a pool at one time. */
 export interface PoolReport {
-  /** By the pool's clock, in epoch milliseconds: the later of two reports has the larger one. */
+  /** Clock of the pool in epoch milliseconds. Later reports have larger values. */
   readonly at: number;
-  /** Version of the configuration that it goes by: a later one than the hub's is news to the hub. */
+  /** Version of the pool's configuration. If it is later than that of the hub, the hub updates its own. */
   readonly configVersion: number;
   readonly status: PoolStatus;
-  /** Null: not asked for. */
+  /** null if it was not requested. */
   readonly detail: PoolDetail | null;
 }
 
-/** Reports that the hub wants of a pool from now on. */
+/** Reports that the hub wants from a pool from now on. */
 export type FeedWants = 'nothing' | 'status' | 'detail';
 
 export interface FeedRpc {
-  /** Opens a stream of server-sent events. The caller has checked who may see them. */
+  /** Opens a stream of server-sent events. The caller has checked the permission. */
   fetch(request: Request): Promise<Response>;
-  /** Something changed in a pool. */
+  /** Reports a change in a pool. */
   push(key: string, report: PoolReport): Promise<FeedWants>;
-  /** Reads how all pools are, and lists what needs a person, the worst first. */
+  /** Queries all pools, and returns the attention list, the worst first. */
   attention(): Promise<readonly Attention[]>;
-  /** A pool raised a warning. */
+  /** Reports a warning of a pool. */
   warned(warning: Warning): Promise<void>;
 }
 
-/** Fields that grow or shrink with time alone, and are no news. */
+/** Fields that change with time alone, and need no report. */
 const AGES: ReadonlySet<string> = new Set([
   'at',
   'idle_ms',
@@ -79,8 +77,8 @@ const AGES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * For `JSON.stringify`: leaves out what changes with time alone, so that two texts differ by news only. That there is no such
- * figure any more is news.
+ * Replacer for `JSON.stringify` that omits what changes with time alone, so that two texts differ only if there is
+ * news. A change to null is news.
  */
 export function withoutAges(name: string, value: unknown): unknown {
   return AGES.has(name) && value !== null ? undefined : value;

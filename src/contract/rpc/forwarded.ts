@@ -1,25 +1,25 @@
-/** Where the forwarder of `serve` says that callers have left: `request.cf` of such a request is a `Departed`. */
+/** Path at which the forwarder of `serve` reports departed callers. `request.cf` of such a request is a `Departed`. */
 export const DEPARTED_PATH = '/!departed';
 
-/** Facts about a request that the forwarder tells the Worker as `request.cf`: no header of a caller can set that. */
+/** Facts about a request that the forwarder sends as `request.cf`, because headers of callers cannot set it. */
 export interface Forwarded {
-  /** The client's address. */
+  /** Address of the client. */
   readonly clientIp?: string | undefined;
-  /** Which connection of the forwarder it came in on. */
+  /** Number of the forwarder's incoming connection. */
   readonly connection: number;
 }
 
-/** Connections whose clients have left, since this was last told. */
+/** Connections whose clients have disconnected since the last report. */
 export interface Departed {
   readonly departed: readonly number[];
 }
 
-/** Where `serve` says that it ends the process: `request.cf` of such a request is a `Stopping`. */
+/** Path at which `serve` announces the end of the process. `request.cf` of such a request is a `Stopping`. */
 export const STOPPING_PATH = '/!stopping';
 
-/** The end of the process is near: WebSockets are to end, and what waits for a later write is to be written. */
+/** The process is about to end: WebSockets should close, and pending writes should be flushed. */
 export interface Stopping {
   readonly isStopping: true;
-  /** Whether calls may still come to their end: then WebSockets are to end once nothing is under way on them. */
+  /** Whether running calls may finish. WebSockets then close once nothing is in flight on them. */
   readonly mayFinish?: true;
 }

@@ -21,170 +21,172 @@ import type { Warning } from '../warnings.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
 
 /**
- * Calls of a Worker to a group's object. Worker and object run different versions for minutes
- * after a deploy, so this contract only grows: a field is never renamed, removed or made required.
+ * Calls of a Worker to a group's object. Worker and object run different versions for minutes after a deploy, so this
+ * contract only grows: a field is never renamed, removed or made required.
  */
 export const CONTRACT_VERSION = 1;
 
-/**
- * How long nobody must have used a pool for it to be shown no more and to leave the directory's list.
- */
+/** Idle time after which a pool is no longer shown and leaves the directory's list. */
 export const POOL_IDLE_MS = 600_000;
 
 export interface AcquireRequest {
   readonly version: number;
-  /** Which group, and which partition of it (null: the group is not split). */
+  /** Group and partition. The partition is null if the group is not split. */
   readonly group: string;
   readonly partition: string | null;
-  /** The limit of an automatic group, which no configuration holds. Null for a configured group. */
+  /** Limit of an automatic group, which is not in the configuration. null for a configured group. */
   readonly assumed: AssumedLimit | null;
-  /** Version of the configuration that the Worker routed by. */
+  /** Version of the configuration by which the Worker routed the call. */
   readonly configVersion: number;
-  /** The version that last changed something for this group, as that configuration has it. Absent: that one. */
+  /** Version of the last change that affects this group in that configuration. Absent means `configVersion`. */
   readonly sinceVersion?: number;
-  /** The isolate of the Worker that asks: calls of one isolate reach one another without a message. Absent: not known. */
+  /** Isolate of the Worker. Calls of one isolate communicate without messages. Absent if unknown. */
   readonly isolate?: string;
   readonly ticketId: string;
-  /** 1 for the first try of the ticket. Lease id = ticket id + attempt. */
+  /** Number of the ticket's attempt, beginning with 1. Lease id = ticket id + attempt. */
   readonly attempt: number;
   /**
-   * When this acquire call was sent, by the clock that the instants below are by: the object's may show something
-   * else. Absent: it shows the same.
+   * When this acquire call was sent, by the clock of the times below. The object's clock may differ. Absent if it does
+   * not.
    */
   readonly sentAt?: number;
-  /** How far that clock is ahead of the wall clock, because the wall clock was set back. Absent: not at all. */
+  /** How far that clock is ahead of the wall clock, because the wall clock was set back. Absent means 0. */
   readonly clockAheadMs?: number;
-  /** When the call reached Headgate, in epoch milliseconds. Kept over every acquire call. */
+  /** Arrival of the call at Headgate, in epoch milliseconds. The same in all acquire calls. */
   readonly enqueuedAt: number;
-  /** The caller's own deadline in epoch milliseconds; the group's time-out applies besides. */
+  /** The caller's own deadline in epoch milliseconds. The group's time-out applies in addition. */
   readonly deadlineAt: number | null;
-  /** How long it may wait by what the operator says for its lane or its key. Absent: the group's time-out. */
+  /** Maximum wait that the operator set for its lane or its key. Absent means the group's time-out. */
   readonly timeoutMs?: number;
-  /** False: answer `busy` instead of waiting. */
+  /** If false, the object responds `busy` instead of queueing the call. */
   readonly wait: boolean;
-  /** How long the object may park this call, in milliseconds. The Worker asks again before that. */
+  /** How long the object may park this call, in milliseconds. The Worker polls again before that. */
   readonly sliceMs: number;
-  /** The Worker understands `pending` with `askAgainMs`. Absent: the call is parked. */
+  /** The Worker supports `pending` with `askAgainMs`. If absent, the call is parked. */
   readonly mayAskLater?: boolean;
   /**
-   * Every acquire call of the ticket that came before has ended, and one of them was lost with its answer: none can
-   * bring it a lease any more. Kept from then on. Absent: some may.
+   * All earlier acquire calls of the ticket have ended, and the response to one of them was lost. None of them can
+   * deliver a lease any more. Set from then on. Absent if some still may.
    */
   readonly isAnew?: boolean;
-  /** Account that is charged: a gateway key's id, or the fingerprint of a provider key. */
+  /** Account of the call: the id of a gateway key, or the fingerprint of a provider key. */
   readonly caller: string;
   readonly agent: string | null;
   readonly upstream: string;
   readonly model: string | null;
-  /** Tenant that is charged in the sharing. Absent: the caller. */
+  /** Tenant for fair sharing. Absent means the caller. */
   readonly tenant?: string;
-  /** Absent: `normal`. */
+  /** Absent means `normal`. */
   readonly lane?: Lane;
-  /** Slots that the call takes. Absent: 1. */
+  /** Slots that the call takes. Absent means 1. */
   readonly slots?: number;
-  /** When the agent run began, in epoch milliseconds. Absent or null: only its id is known. */
+  /** Start of the agent run, in epoch milliseconds. Absent or null if only its id is known. */
   readonly agentStartedAt?: number | null;
-  /** A try for several groups at once: granted now, or `declined` without a trace. */
+  /** An attempt for several groups at once: granted immediately, or `declined` without a trace. */
   readonly isTry?: boolean;
-  /** The call needs slots of other groups too, and may hold these while it waits for them; `confirm` ends that. */
+  /** The call needs slots of other groups, too, and may hold these while it waits for them. `confirm` ends that. */
   readonly waitsElsewhere?: boolean;
-  /** Other pools that the call needs slots of and has none of yet, by their names. Absent: none, or the Worker is older. */
+  /**
+   * Names of other pools in which the call needs slots and has none yet. Absent if there are none, or from older
+   * Workers.
+   */
   readonly needs?: readonly string[];
-  /** Its turn came here before, and it gave its slot back while it waited for another pool: it goes first. Absent: no. */
+  /** The call was granted here before, and released its slot while it waited for another pool. It goes first. */
   readonly hadTurn?: boolean;
-  /** Leases of the call that this one is made for, in whatever groups. */
+  /** Lease ids of the parent call, in any groups. */
   readonly parents?: readonly string[];
-  /** Estimate of what the call will use of rates and budgets. Absent: one request. */
+  /** Estimated use of rates and budgets. Absent means one request. */
   readonly estimate?: CallEstimate;
-  /** Its isolate may start calls like this one on slots that it is lent. Absent: `granted` comes without `lent`. */
+  /** The isolate may start similar calls on prefetched slots. If absent, `granted` has no `lent`. */
   readonly mayBorrow?: boolean;
   /**
-   * The lease is held by its id: the disposal of an answer frees nothing, and an acquire call that is repeated for the same
-   * attempt gets the same lease again. It lasts until it is released by its id, or is not renewed for one TTL. Absent: it is
-   * held by its answer.
+   * The lease is held by its id: the disposal of a response frees nothing, and a repeated acquire call for the same
+   * attempt gets the same lease again. It lasts until it is released by its id, or is not renewed for one TTL. Absent
+   * if the lease is held by its response.
    */
   readonly byId?: boolean;
-  /** The kind of the holder. Absent: a call. */
+  /** Kind of the holder. Absent if it is a call. */
   readonly kind?: HoldKind;
   /** Service tier in the body, in lower case. Absent if it is the default or unknown. */
   readonly tier?: string;
   /**
-   * Fingerprint of the caller's own provider key in a pool that other keys share. Absent if all calls have the same
-   * key.
+   * Fingerprint of the caller's own provider key in a pool that several keys share. Absent if all calls have one key.
    */
   readonly credential?: string;
-  /** The body may contain a model and a service tier and was not read. Absent if it was read, or contains none. */
+  /** The body was not read, and may contain a model and a service tier. Absent if it was read, or contains none. */
   readonly isUnread?: boolean;
-  /** Hash of the user or session of a call without an agent, for the scheduling order alone. Absent: none is known. */
+  /** Hash of the user or session of a call without an agent, for the scheduling order. Absent if there is none. */
   readonly session?: string;
-  /** The Worker can look for the session of the call. Absent: it has looked, or there is nothing to look into. */
+  /** The Worker can still determine the session of the call. Absent if it has, or if there is none. */
   readonly mayNameSession?: boolean;
-  /** Ids of the group's members that cannot take the call, or have refused it. Absent: none. */
+  /** Ids of members that cannot run the call, or have refused it. Absent if there are none. */
   readonly excluded?: readonly string[];
-  /** Those of them that refused it once, for what passes. Absent: none. */
+  /** Those of them that refused it once for a temporary reason. Absent if there are none. */
   readonly excludedForNow?: readonly string[];
-  /** Calls that this isolate let pass without a slot since it last reached the object. */
+  /** Calls that this isolate passed without a slot since it last reached the object. */
   readonly passedUnlimited: number;
 }
 
 export interface AssumedLimit {
   readonly slotsMax: number;
-  /** `built_in`: a row of the table of known limits. `unknown`: the default for everything else. */
+  /** `built_in`: from the table of known limits. `unknown`: the default for all others. */
   readonly source: 'built_in' | 'unknown';
-  /** The pool is that of a key whose account is to be found out: the limit holds whatever is configured. Absent: it is not. */
+  /** The pool is that of a key with an unknown account: the limit applies whatever is configured. */
   readonly isUnproved?: true;
 }
 
-/** The union that acquire returns: values, never exceptions, for what is expected. */
+/** The result of acquire. Expected outcomes are values, never exceptions. */
 export type AcquireAnswer =
   | {
       readonly kind: 'granted';
       readonly lease: LeaseRpc;
       readonly leaseId: string;
-      /** Id of the member of the group that the call runs at. Absent: the group names no members. */
+      /** Id of the member that runs the call. Absent if the group has no members. */
       readonly member?: string;
-      /** Larger than that of every earlier answer for this lease; only the largest one's disposal frees it. */
+      /** Larger than in all earlier responses for this lease. Only the disposal of the largest one frees the lease. */
       readonly attachment: number;
-      /** The call was let pass on the slots of another lease. Absent: it holds its own. */
+      /** The call runs on the slots of another lease. Absent if it holds its own. */
       readonly nested?: NestedLease;
-      /** The leases that had its slot before it, as far as nothing is written of that yet; the last first. Absent: none. */
+      /**
+       * Leases that had its slot before, as far as that is not durable yet, the last first. Absent if there are none.
+       */
       readonly heirOf?: readonly string[];
-      /** The part of rates and budgets that it was granted with. Absent: none. */
+      /** Part of rates and budgets that is reserved for the call. Absent if there is none. */
       readonly reserved?: Reserved;
-      /** The group wants to be told at the headers that the upstream took the call. Absent: no. */
+      /** The group wants a report when the headers show that the upstream accepted the call. */
       readonly wantsServed?: boolean;
-      /** Others wait for a slot as this one is granted. Absent: nobody. */
+      /** Other calls are queued when this one is granted. */
       readonly hasWaiters?: boolean;
-      /** Mean time between the ends of calls there, in milliseconds. Only where the call waits elsewhere too. */
+      /** Mean time between the ends of calls there, in milliseconds. Only if the call also waits elsewhere. */
       readonly endGapMs?: number;
-      /** The reason of its wait. Absent: it was granted at once, an answer with it was lost, or the object is older. */
+      /** Its wait reason. Absent if it was granted immediately, a response was lost, or the object is older. */
       readonly waitedFor?: WaitReason;
-      /** Room in the limits of requests and tokens, this call counted. Absent: the group has none. */
+      /** Room in the request and token limits, after this call. Absent if the group has none. */
       readonly rates?: readonly RateRoom[];
       /**
-       * When a lease that is held by its id lapses unless it is renewed, in epoch milliseconds: by the clock of `sentAt`, or of
-       * the object if the request has none or the object is older. Absent: it is not held by its id.
+       * Time at which a lease that is held by its id expires unless it is renewed, in epoch milliseconds. By the clock
+       * of `sentAt`, or by that of the object if the request has none or the object is older. Absent for other leases.
        */
       readonly expiresAt?: number;
-      /** Slots that the isolate is lent besides. Absent: none. */
+      /** Slots that the isolate prefetches with this response. Absent if there are none. */
       readonly lent?: PrefetchedSlots;
       readonly configVersion: number;
     }
   | {
       readonly kind: 'pending';
-      /** Waiters ahead of this one. */
+      /** Number of waiters ahead of it. */
       readonly position: number;
-      /** How long it will probably wait. A minute with `isUnforeseen`, for Workers that do not know that. */
+      /** Estimated wait. A minute with `isUnforeseen`, for Workers that do not support it. */
       readonly estimateMs: number;
-      /** No estimate can be made. Absent: one can, or the object is older. */
+      /** There is no estimate. Absent if there is one, or the object is older. */
       readonly isUnforeseen?: true;
-      /** Absent: it does not wait any more, or the object is older. */
+      /** Absent if it no longer waits, or the object is older. */
       readonly waitsFor?: WaitReason;
-      /** How long no call has ended, in milliseconds, where that is why there is no estimate. Absent: it is not. */
+      /** Time without an ended call, in milliseconds, if that is why there is no estimate. */
       readonly quietMs?: number;
       /**
-       * Ask again after so long, and no sooner: the place is kept until then, and no call is parked. Absent: ask again
-       * at once.
+       * Poll again after this time, and not before. The place is kept until then, and no call is parked. If absent,
+       * poll again immediately.
        */
       readonly askAgainMs?: number;
       readonly configVersion: number;
@@ -192,60 +194,60 @@ export type AcquireAnswer =
   | {
       readonly kind: 'rejected';
       readonly rejection: Rejection;
-      /** The reason of its wait. Absent: it did not wait, or the object is older. */
+      /** Its wait reason. Absent if it did not wait, or the object is older. */
       readonly waitedFor?: WaitReason;
-      /** Room in the limits of requests and tokens. Absent: the group has none. */
+      /** Room in the request and token limits. Absent if the group has none. */
       readonly rates?: readonly RateRoom[];
       readonly configVersion: number;
     }
   /**
-   * The group was retired, its matching changed while the call waited, or the call is new here and was routed by an older
-   * configuration: decide again from the beginning, no earlier than by that version.
+   * The group was retired, its matching changed while the call waited, or the call is new here and was routed by an
+   * older configuration. Route the call again, by at least this version.
    */
   | { readonly kind: 'moved'; readonly configVersion: number }
   /**
-   * Only to calls with `isUnread`: some calls are held by the model or service tier in their bodies. Read the body
-   * and ask again. With `of` only to calls with `mayNameSession`, which have to wait while their tenant has other calls: find the
-   * session of the call and ask again.
+   * Only for calls with `isUnread`: the model or service tier in their bodies holds some calls. Read the body and
+   * retry. With `of`, only for calls with `mayNameSession` that must wait because their tenant has other calls:
+   * determine the session of the call and retry.
    */
   | { readonly kind: 'unread'; readonly configVersion: number; readonly of?: 'session' }
-  /** Only to tries: not now. */
+  /** Only for attempts (`isTry`): not now. */
   | {
       readonly kind: 'declined';
       /**
-       * Expected wait from where the call would stand in the queue, in milliseconds. Null: no call has ended recently, so none
-       * can be foreseen. Absent: the object is older.
+       * Expected wait from the place that the call would have in the queue, in milliseconds. null if there is no
+       * estimate because no call has ended recently. Absent from an older object.
        */
       readonly waitMs?: number | null;
       readonly configVersion: number;
     }
-  /** The attempt has ended: it was released or cancelled, or a grant of it was lost on its way. */
+  /** The attempt has ended: it was released or canceled, or its grant was lost in transit. */
   | ReplacedInstance;
 
 /**
- * Slots that an isolate may start calls on without asking. They count as in use until they are given back by `giveBack`,
- * become the lease of a call (`ResumeRequest.lent`), or nobody keeps the loan. No answer holds them.
+ * Slots on which an isolate may start calls without a request. They count as in use until `giveBack` releases them,
+ * they become the lease of a call (`ResumeRequest.lent`), or no keeper renews them. They are not held by a response.
  */
 export interface PrefetchedSlots {
   readonly loan: string;
   readonly slots: readonly string[];
-  /** As a lease's. */
+  /** As for a lease. */
   readonly attachment: number;
 }
 
-/** The report on a loan that comes with every message about it. */
+/** Report about a set of prefetched slots. Every message about the set contains it. */
 export interface PrefetchReport {
   readonly loan: string;
-  /** Slots of it that the isolate has, without those whose calls have asked for leases of their own. */
+  /** Slots of the set that the isolate has, without those whose calls have requested their own leases. */
   readonly known: number;
-  /** Slots that calls run on, and the most that did as one of those below began. */
+  /** Slots in use, and the maximum when one of the calls below started. */
   readonly used: number;
   readonly peak: number;
-  /** Calls that have ended well on its slots since then, and were told of in no other way. */
+  /** Calls that have ended successfully on these slots since then, and were not reported otherwise. */
   readonly ended: readonly PrefetchedCalls[];
 }
 
-/** Calls of one kind that ended well on lent slots. */
+/** Calls of one kind that ended successfully on prefetched slots. */
 export interface PrefetchedCalls {
   readonly caller: string;
   readonly tenant?: string;
@@ -255,85 +257,84 @@ export interface PrefetchedCalls {
   readonly lane?: Lane;
   readonly status: number | null;
   readonly calls: number;
-  /** How long they held their slots, together. */
+  /** Total time for which they held their slots. */
   readonly heldMs: number;
-  /** The last of them: the id of each one's lease, how long ago it began and ended, and its upstream's own id of it. */
+  /** The last calls: lease id, milliseconds since their start and end, and the upstream's id of the request. */
   readonly last: readonly (readonly [
     leaseId: string,
     beganMs: number,
     endedMs: number,
     requestId?: string,
   ])[];
-  /** The use that the provider reported, by team and model. Absent: none of them stands in the costs of the group. */
+  /** Usage that the provider reported, by team and model. Absent if none of them counts in the costs of the group. */
   readonly costs?: readonly ReportedCost[];
 }
 
-/** Request by which an isolate gives lent slots back. */
+/** Releases prefetched slots of an isolate. */
 export interface GiveBackRequest extends PrefetchReport {
   readonly slots: readonly { readonly slot: string; readonly attachment: number }[];
-  /** As with `ResumeRequest`. */
+  /** As in `ResumeRequest`. */
   readonly hasLapsed: boolean;
 }
 
 /**
- * The hold of the request that keeps a loan for its isolate. The runtime disposes of it when that ends: then the loan
- * lapses soon unless another one keeps it.
+ * The hold of the request that keeps prefetched slots for its isolate. The runtime disposes of it when that request
+ * ends. The slots then expire soon unless another request keeps them.
  */
 export interface PrefetchRpc extends Disposable {
   /**
-   * Renews at once, then stays parked until the next renewal is due (`ok`), the slots are wanted back (`revoking`), or
-   * the loan is not known (`gone`).
+   * Renews, then stays parked until the next renewal is due (`ok`), the slots are recalled (`revoking`), or the set is
+   * unknown (`gone`).
    */
   renew(report: PrefetchReport): Promise<RenewAnswer>;
 }
 
 export type KeepPrefetchAnswer =
   | { readonly kind: 'kept'; readonly loan: PrefetchRpc }
-  /** It is not known: give back what is unused, and have each call resume by itself. */
+  /** The set is unknown: release unused slots, and resume each call separately. */
   | { readonly kind: 'gone' };
 
 /**
- * A lease that has ended for good. `attachment` is the next one of the instance that says so: whoever holds the
- * lease by a larger one has it from a newer instance, and knows better.
+ * A lease that has ended permanently. `attachment` is the next one of the responding instance. A holder with a larger
+ * attachment has it from a newer instance, which takes precedence.
  */
 export interface ReplacedInstance {
   readonly kind: 'gone';
   readonly attachment?: number;
 }
 
-/** The lease on whose slots another one was let pass, and how many of them it takes. */
+/** The lease on whose slots another one runs, and the number of slots that it takes. */
 interface NestedLease {
   readonly in: string;
   readonly slots: number;
 }
 
 /**
- * A held lease. The runtime disposes of it when the holder's context ends, which frees the slot as
- * `cancelled` unless it was released before.
+ * A held lease. The runtime disposes of it when the holder's context ends. That frees the slot as `cancelled` unless it
+ * was released before.
  */
 export interface LeaseRpc extends Disposable {
   /**
-   * Renews at once, then stays parked until the next renewal is due (`ok`) or the lease was
-   * force-released (`revoking`: abort the upstream call, then release) or is not known (`gone`).
-   * `status` is the upstream's, once known.
+   * Renews, then stays parked until the next renewal is due (`ok`), the lease is force-released (`revoking`: abort the
+   * upstream call, then release), or it is unknown (`gone`). `status` is that of the upstream, once known.
    */
   renew(status: number | null): Promise<RenewAnswer>;
-  /** The call has its slots in all its groups. */
+  /** Reports that the call has its slots in all its groups. */
   confirm(): Promise<void>;
   /**
-   * Another pool of the call is full for about so long, so that this lease is given back. Until then calls that need slots there
-   * too are passed over here.
+   * Reports that another pool of the call will be full for about this time, so that this lease is released. Until then,
+   * calls that also need slots there are passed over here.
    */
   passOver(pool: string, forMs: number): Promise<void>;
   /**
-   * Tells what the upstream said to the call, as soon as it is known. `isRepeat`: it said so to this call
-   * before, so it is no news of anybody else's.
+   * Reports the response of the upstream as soon as it is known. `isRepeat` means that this call got the same response
+   * before, so it contains no news for other calls.
    */
   report(signal: UpstreamSignal, isRepeat: boolean): Promise<void>;
   /**
-   * Ends the lease; a second release changes nothing. `status` is the upstream's, or null. Without a
-   * settlement the call counts as what was reserved for it. `isSole`: nothing was said of the lease by its id, so no
-   * other instance knows it. Absent: something may have been. `notes` are for whoever looks the call up.
+   * Ends the lease. Idempotent. `status` is that of the upstream, or null. Without a settlement, the reservation counts
+   * as used. `isSole`: the lease was never mentioned by its id, so no other instance has it. Absent if it may have
+   * been. `notes` are stored for lookups of the call.
    */
   release(
     outcome: LeaseOutcome,
@@ -346,7 +347,7 @@ export interface LeaseRpc extends Disposable {
 
 export type RenewAnswer = 'ok' | 'revoking' | 'gone';
 
-/** Request by which a holder takes up its lease with a new instance of the object. */
+/** Request by which a holder resumes its lease at a new instance of the object. */
 export interface ResumeRequest {
   readonly leaseId: string;
   readonly ticketId: string;
@@ -361,75 +362,76 @@ export interface ResumeRequest {
   readonly tenant?: string;
   readonly lane?: Lane;
   readonly slots?: number;
-  /** The member that it was granted at. Absent: the group named no members. */
+  /** Member at which it was granted. Absent if the group had no members. */
   readonly member?: string;
-  /** That of the answer that it holds the lease by: the new one's is larger. Absent: not known. */
+  /** Attachment of the response that holds the lease. The new one is larger. Absent if unknown. */
   readonly attachment?: number;
-  /** No renewal was acknowledged that was sent within the last TTL: its slots have been given up. Absent: no. */
+  /** No renewal sent within the last TTL was acknowledged, so its slots may have been reassigned. */
   readonly hasLapsed?: boolean;
-  /** How long it has held the lease, in milliseconds. Absent: not known. */
+  /** Time for which it has held the lease, in milliseconds. Absent if unknown. */
   readonly heldMs?: number;
-  /** When this message was sent, by the clock that `expiresAt` in its answer is to be by. Absent: the object's. */
+  /**
+   * When this message was sent, by the clock that `expiresAt` in its response should use. Absent means the object's.
+   */
   readonly sentAt?: number;
-  /** As the grant's answer had them. */
+  /** As in the response to the grant. */
   readonly nested?: NestedLease;
   readonly heirOf?: readonly string[];
   readonly reserved?: Reserved;
   /**
-   * It is held by its id, or is from now on. An instance that does not know it takes it up only if its slots are among those
-   * that an earlier one has handed out, and never above the limit. Absent: it is held by its answer.
+   * The lease is held by its id, or will be from now on. An instance without the lease accepts it only if its slots are
+   * among those that an earlier instance granted, and never above the limit. Absent if it is held by its response.
    */
   readonly byId?: boolean;
-  /** The kind of the holder. Absent: a call. */
+  /** Kind of the holder. Absent if it is a call. */
   readonly kind?: HoldKind;
-  /** As with `AcquireRequest`. */
+  /** As in `AcquireRequest`. */
   readonly session?: string;
   readonly tier?: string;
   readonly credential?: string;
   readonly isUnread?: boolean;
-  /** The lent slot on which its call began: where the lease is not known, it takes the place of that one. Absent: none. */
+  /** Prefetched slot on which its call started. The lease replaces it if the lease is unknown. */
   readonly lent?: {
     readonly loan: string;
     readonly slot: string;
-    /** Noted as the lease takes its place: what the call is told may depend on it. Absent: nothing. */
+    /** Processed when the lease replaces the slot, because the response may depend on it. */
     readonly told?: PrefetchReport;
   };
 }
 
 export type ResumeAnswer =
   | Extract<AcquireAnswer, { kind: 'granted' }>
-  /** The lease had ended for good (released, or force-released): stop and do not resume. */
+  /** The lease has ended permanently (released, or force-released). Stop, and do not resume. */
   | ReplacedInstance;
 
-/** The answer to a renewal by a lease's id. */
+/** The result of a renewal by the id of a lease. */
 export type RenewByIdAnswer =
   | {
       readonly kind: 'ok';
-      /** To be told from now on: `ResumeRequest.attachment`. */
+      /** Send it from now on as `ResumeRequest.attachment`. */
       readonly attachment: number;
       /**
-       * When it lapses unless it is renewed before, in epoch milliseconds: by the clock of `ResumeRequest.sentAt`, or of the
-       * object if the request has none or the object is older.
+       * Time at which the lease expires unless it is renewed, in epoch milliseconds. By the clock of
+       * `ResumeRequest.sentAt`, or by that of the object if the request has none or the object is older.
        */
       readonly expiresAt: number;
     }
-  /** An operator took it away: stop, then release it. */
+  /** An operator revoked it: stop the work, then release it. */
   | { readonly kind: 'revoking' }
-  /** It has ended, or lapsed: stop. Of an instance that was replaced it says nothing, as with `resume`. */
+  /** It has ended or expired: stop the work. As with `resume`, this does not cover newer instances. */
   | ReplacedInstance;
 
-/** A pool that was on trial, for its own object to go on with. */
+/** An unverified pool that its own object takes over. */
 export interface HandedPool extends HandedGroup {
-  /** Name of the trial: a hand-over that is repeated has the same. */
+  /** Identifies the unverified pool. Repeated handovers have the same id. */
   readonly trialId: string;
   readonly assumed: AssumedLimit | null;
-  /** The group's definition as the trial knew it. Null: it knew none. */
+  /** Definition of the group in the unverified pool, or null if it had none. */
   readonly definition: GroupDefinition | null;
-  /** Lines of the log of calls so far. */
+  /** Entries of the log of calls so far. */
   readonly calls: readonly StoredCall[];
 }
 
-/** A correction of the spend of a budget. */
 export type SpendCorrection = Readonly<Correction>;
 
 /** A correction that was made or undone, and the spend after it. */
@@ -440,11 +442,11 @@ export interface CorrectedSpend {
 
 export interface GroupRpc {
   acquire(request: AcquireRequest): Promise<AcquireAnswer>;
-  /** Takes the ticket out of the queue, or releases what it was granted meanwhile. */
+  /** Removes the ticket from the queue, or releases what it was granted in the meantime. */
   cancel(ticketId: string): Promise<void>;
   /**
-   * Ends a lease by its id, for a holder whose stub no longer works. `held` is what it would resume: an instance
-   * that does not know the lease frees its slots by that.
+   * Ends a lease by its id, for a holder whose stub no longer works. `held` is what the holder would resume. An
+   * instance without the lease uses it to free the slots.
    */
   release(
     leaseId: string,
@@ -463,101 +465,100 @@ export interface GroupRpc {
   ): Promise<void>;
   resume(request: ResumeRequest): Promise<ResumeAnswer>;
   /**
-   * Renews a lease by its id, and answers at once. It is held by its id from then on, also where an answer has held it until
-   * now. `held` is what its holder would resume, with `byId`. `status` is the upstream's, once known.
+   * Renews a lease by its id, and responds immediately. From then on it is held by its id, even if a response held it
+   * before. `held` is what its holder would resume, with `byId`. `status` is that of the upstream, once known.
    */
   renew(leaseId: string, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer>;
-  /** Keeps a loan from now on, in place of whoever kept it before. */
+  /** Makes this request the keeper of prefetched slots, in place of the previous one. */
   keepPrefetch(report: PrefetchReport): Promise<KeepPrefetchAnswer>;
-  /** Gives lent slots back. Those that an earlier instance has lent come back as well. */
+  /** Releases prefetched slots, including those of an earlier instance. */
   giveBack(request: GiveBackRequest): Promise<void>;
   status(): Promise<PoolStatus>;
   leases(): Promise<LeaseInfo[]>;
-  /** Counts since the instance began. */
+  /** Returns counts since the instance started. */
   metrics(): Promise<PoolMetrics>;
-  /** History from `fromMs` up to `toMs`, in steps of `stepMs`; after a day of 15 minutes at the least. */
+  /** Returns the history from `fromMs` to `toMs` in steps of `stepMs`. Beyond a day, steps are at least 15 minutes. */
   history(fromMs: number, toMs: number, stepMs: number): Promise<PoolHistory>;
-  /** Counts the calls that had slots in the last hour, by key, upstream and model. */
+  /** Counts calls that had slots in the last hour, by key, upstream and model. */
   callsOfLastHour(): Promise<CallCounts>;
-  /** Costs of a day or month of UTC (`2026-11-24`, `2026-11`), of the last two months. */
+  /** Returns costs of a UTC day or month (`2026-11-24`, `2026-11`), up to two months ago. */
   costs(period: string): Promise<PeriodCosts>;
-  /** The last decisions that the instance remembers, the latest first. */
+  /** Returns the decisions in the memory of the instance, the latest first. */
   decisions(filter: DecisionFilter): Promise<DecisionInfo[]>;
-  /** Finds calls in the log that is kept of them, and among those decisions. */
+  /** Finds calls in the log of calls and among those decisions. */
   calls(query: CallQuery): Promise<CallsFound>;
-  /** Writes what waits for a later write: the process is about to end. */
+  /** Flushes pending writes, because the process is about to end. */
   flush(): Promise<void>;
-  /** The last warnings, the latest first. */
+  /** Returns the last warnings, the latest first. */
   warnings(): Promise<Warning[]>;
   /**
-   * Tells what the pool would do if the group, configured as `before`, were configured as `after` (`GroupConfig`
-   * as JSON). Changes nothing.
+   * Computes the effect of a change of the group from `before` to `after` (`GroupConfig` as JSON). Changes nothing.
    */
   preview(before: string, after: string): Promise<PoolPreview>;
-  /** Everybody who waits, in the order in which they will probably be granted. */
+  /** Returns all waiters, in the order in which they will probably be granted. */
   waiters(): Promise<WaiterInfo[]>;
-  /** Calls of one caller here, for itself to see. */
+  /** Returns the calls of one caller, for that caller. */
   callsOf(caller: string): Promise<CallerCalls>;
-  /** Tells how the pool is, and from now on pushes to the hub of the dashboards what changes. */
+  /** Returns the state of the pool, and then pushes changes to the hub of the dashboards. */
   watch(request: WatchRequest): Promise<PoolReport>;
-  /** Puts a waiter first, or into another lane, or both. False: it does not wait here. */
+  /** Moves a waiter to the front, into another lane, or both. Returns false if it is not queued here. */
   promote(ticketId: string, lane: Lane | null, toFront: boolean): Promise<boolean>;
-  /**
-   * Takes a waiter out, whose caller is refused as `cancelled`. Never touches a lease. False: it does
-   * not wait here.
-   */
+  /** Removes a waiter and rejects it as `cancelled`. Never affects a lease. Returns false if it is not queued here. */
   dismiss(ticketId: string): Promise<boolean>;
-  /** Forgets what was learned of the upstream: ceiling, pause and breaker. What was used of limits stays. */
+  /** Discards what was learned about the upstream: ceiling, pause and breaker. Used limits stay. */
   relearn(): Promise<void>;
-  /** Corrects the spend of a budget, once for each id. Null: there is no such member. */
+  /** Corrects the spend of a budget, once per id. Returns null if there is no such member. */
   correctSpend(wanted: NewCorrection): Promise<CorrectedSpend | null>;
-  /** Undoes a correction, once. Null: no correction has that id. */
+  /** Undoes a correction, once. Returns null if no correction has this id. */
   undoCorrection(id: string): Promise<CorrectedSpend | null>;
-  /** Lists the kept corrections of the group and its members, newest first. */
+  /** Returns the stored corrections of the group and its members, the newest first. */
   corrections(): Promise<readonly SpendCorrection[]>;
-  /** Force-releases every lease that is meant, as `revoke` does one. Returns their tickets: a call has one in all its groups. */
+  /**
+   * Force-releases all matching leases, as `revoke`. Returns their tickets. A call has the same one in all its groups.
+   */
   revokeAll(filter: CallFilter, isDry: boolean): Promise<string[]>;
-  /** Takes every waiter out that is meant, as `dismiss` does one. Returns their tickets. */
+  /** Removes all matching waiters, as `dismiss`. Returns their tickets. */
   dismissAll(filter: CallFilter, isDry: boolean): Promise<string[]>;
-  /** Gives a member calls again that a refusal took out. False: the pool has no such member. */
+  /** Restores a member that was ejected. Returns false if the pool has no such member. */
   bringBack(member: string): Promise<boolean>;
-  /** Force-releases a lease: its holder aborts the upstream call and lets go. False: not known. */
+  /** Force-releases a lease: its holder aborts the upstream call, then releases. Returns false if it is unknown. */
   revoke(leaseId: string): Promise<boolean>;
   /**
-   * Takes the pool off the directory's list until its next 2xx, and reports its costs, if its group is gone or the pool was
-   * idle for `POOL_IDLE_MS`. Returns whether it did. `jurisdiction` is where the pool is, which it does not know itself.
+   * Removes the pool from the directory's list until its next 2xx, and reports its costs, if its group is gone or the
+   * pool was idle for `POOL_IDLE_MS`. Returns whether it did. `jurisdiction` is that of the pool, which does not know
+   * it itself.
    */
   forget(jurisdiction: GroupConfig['jurisdiction']): Promise<boolean>;
   /**
-   * Goes on with a pool whose key had its first success: counts its leases, and answers with a hold on each,
-   * in the same order.
+   * Takes over a pool whose key had its first success. Counts its leases, and returns a hold on each, in the same
+   * order.
    */
   takeOver(handed: HandedPool): Promise<LeaseRpc[]>;
-  /** Whether the pool's key had a success. True where nobody asks for one. */
+  /** Returns whether the pool's key had a success. True for pools that need none. */
   isVerified(): Promise<boolean>;
-  /** Pushed by the directory at every change. A version that is not newer changes nothing. */
+  /** Pushed by the directory at every change. Ignores versions that are not newer. */
   reconfigure(definition: GroupDefinition): Promise<void>;
 }
 
-/** Definition of one group in the directory, at one version. */
+/** Definition of one group at one version. */
 export interface GroupDefinition {
   readonly version: number;
-  /** The last version at which calls may have begun to take another way than before. */
+  /** Last version that may have changed the groups of calls. */
   readonly routingVersion: number;
-  /** The group's configuration as JSON (`GroupConfig`), or null: automatic, or deleted. */
+  /** Configuration of the group as JSON (`GroupConfig`). null if it is automatic or deleted. */
   readonly config: string | null;
-  /** Names of the secrets that the upstreams of its members have themselves, by their ids. Absent: it names no members. */
+  /** Names of the secrets of its members' upstreams, by upstream. Absent without members. */
   readonly ownSecrets?: Readonly<Record<string, string>>;
-  /** Weights of gateway keys, for an automatic group. Absent: none; a configured one has its own. */
+  /** Weights of gateway keys, for an automatic group. Absent if there are none, and for a configured group. */
   readonly weights?: Readonly<Record<string, number>>;
-  /** Switches of an automatic group, as an operator set them. Absent: it is open. */
+  /** Switches of an automatic group. Absent means false. */
   readonly paused?: boolean;
   readonly draining?: boolean;
-  /** Only to a pool whose group is split otherwise, or elsewhere, by now: it gets no calls any more. Absent: no. */
+  /** The pool gets no more calls, because its group is now split or placed differently. */
   readonly takesNoCalls?: boolean;
 }
 
-/** Which calls are meant: those that everything fits that is said. */
+/** Selects calls that match all given fields. */
 export interface CallFilter {
   readonly tenant?: string;
   readonly agent?: string;
@@ -565,11 +566,10 @@ export interface CallFilter {
   readonly upstream?: string;
 }
 
-/** Calls of one caller in a pool. */
 export interface CallerCalls {
-  /** The pool's own; a caller may see some of it only. */
+  /** State of the pool. The caller may see only a part of it. */
   readonly status: PoolStatus;
-  /** Calls that hold slots, and how many slots. */
+  /** Number of calls that hold slots, and number of slots. */
   readonly in_flight: number;
   readonly slots_in_use: number;
   /** The next one first. */

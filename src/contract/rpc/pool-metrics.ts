@@ -7,7 +7,7 @@ import type { ScopeKind } from '../scope.ts';
 import type { PoolStatus } from '../status.ts';
 import type { WarningKind } from '../warnings.ts';
 
-/** Everything that is counted in a pool since its instance began. */
+/** All counts of a pool since its instance started. */
 export interface PoolMetrics {
   readonly status: PoolStatus;
   readonly waits: Readonly<Histogram>;
@@ -15,18 +15,18 @@ export interface PoolMetrics {
   readonly granted_again_total: number;
   readonly left_total: number;
   readonly moved_total: number;
-  /** By outcome. Those that expired are counted in the status. */
+  /** By outcome. Expired leases are counted in the status. */
   readonly ended_total: Readonly<Partial<Record<LeaseOutcome, number>>>;
-  /** By why. Absent: from the release before. */
+  /** By reason. Absent from an older release. */
   readonly cut_total?: Readonly<Partial<Record<CutReason, number>>>;
-  /** Reports of lease holders, by outcome. Absent: from the previous release. */
+  /** Reports of lease holders, by outcome. Absent from an older release. */
   readonly reports_total?: Readonly<Partial<Record<ReportEnd, number>>>;
   readonly input_tokens_total: number;
   readonly output_tokens_total: number;
   readonly cost_usd_total: number;
-  /** Invariants that were broken, each of which is told. Absent: from the release before. */
+  /** Violated invariants. Each violation is also reported. Absent from an older release. */
   readonly violations_total?: Readonly<Record<Invariant, number>>;
-  /** Slots in use, by the kind of their holders. Absent: calls hold them all. */
+  /** Slots in use, by the kind of their holders. Absent if calls hold all of them. */
   readonly slots_by_kind?: Readonly<Partial<Record<HoldKind, number>>>;
   /** Queued calls that a scope holds, by kind of scope. Absent if there are none. */
   readonly queued_by_scope?: Readonly<Partial<Record<ScopeKind, number>>>;

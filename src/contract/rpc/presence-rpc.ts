@@ -4,47 +4,50 @@ import type { PoolWatchRequest } from './feed-rpc.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 import type { PoolMetrics } from './pool-metrics.ts';
 
-/** The facts of a pool that the directory keeps, for whoever asks while it rests. */
+/** State of an idle pool that the directory stores, so that reads need not wake the pool. */
 export interface PresenceReport {
-  /** When, in epoch milliseconds. */
+  /** Time of the report, in epoch milliseconds. */
   readonly at: number;
   readonly metrics: PoolMetrics;
-  /** The used part of its limits, which comes back with time. */
+  /** Used part of its limits, which recovers with time. */
   readonly rates: RateUse;
-  /** The same of its members, by their ids. Absent: the group names none. */
+  /** The same for its members, by their ids. Absent if the group has none. */
   readonly memberRates?: Readonly<Record<string, RateUse>>;
 }
 
-/** A pool that says whether it is in use. */
+/** A report of a pool on whether it is in use. */
 export interface PresentPool {
   readonly group: string;
   readonly partition: string | null;
-  /** The jurisdiction of its group. Absent: it does not know its group yet. */
+  /** Jurisdiction of its group. Absent if the group is not known yet. */
   readonly jurisdiction?: GroupConfig['jurisdiction'];
-  /** The window that it begins, by its end, in epoch milliseconds; or the last one, where it rests. Later ones are larger. */
+  /**
+   * End of the window that the pool starts, in epoch milliseconds, or of its last one if it is idle. Later windows have
+   * larger values.
+   */
   readonly window: number;
-  /** How long nobody has used it. */
+  /** Time since it was last used. */
   readonly idleMs: number;
   /** `PoolSaid` as JSON. */
   readonly said: string;
-  /** `SaidCosts` as JSON. Absent: it has none. */
+  /** `SaidCosts` as JSON. Absent if there are none. */
   readonly costs?: string;
 }
 
-/** The answer to a pool that is in use. */
+/** Response to a pool that is in use. */
 export interface Woken {
   readonly definition: GroupDefinition;
-  /** It is on the list of pools that are told of every change. */
+  /** The pool is on the list of pools that are notified of every change. */
   readonly isListed: boolean;
-  /** How the hub of the dashboards is told what happens in it. Absent: nobody looks, as far as the directory knows. */
+  /** How to report to the hub of the dashboards. Absent if no dashboard is open, as far as the directory knows. */
   readonly watch?: PoolWatchRequest;
 }
 
-/** The knowledge of one pool. */
+/** What the directory knows about one pool. */
 export interface StoredPool {
   readonly group: string;
   readonly partition: string | null;
   readonly jurisdiction: GroupConfig['jurisdiction'];
-  /** `PoolSaid` as JSON, of when it said last how it is. Null: it is in use, and is to be asked. */
+  /** Last `PoolSaid` as JSON. null if the pool is in use and must be queried. */
   readonly said: string | null;
 }

@@ -2,25 +2,25 @@ import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { GroupConfig } from '../config/config.ts';
 import type { ResumeRequest } from './group-rpc.ts';
 
-/** A lease that goes from the call which started a run to the run. */
+/** A lease that moves from the call that started a run to the run. */
 export interface RunLease {
-  /** The lease as its holder tells of it, with how long it is held by then. */
+  /** Lease as its holder reports it, with the time for which it has been held. */
   readonly held: ResumeRequest;
   readonly jurisdiction: GroupConfig['jurisdiction'];
   readonly location: GroupConfig['location'];
-  /** The upstream's status of the call. */
+  /** Status of the upstream's response to the call. */
   readonly status: number | null;
 }
 
 export interface RunRequest {
-  /** The upstream's own id of the run. */
+  /** The upstream's id of the run. */
   readonly run: string;
-  /** How long it may hold its leases. */
+  /** Maximum time for which it holds its leases. */
   readonly forMs: number;
   readonly leases: readonly RunLease[];
 }
 
-/** Objects that an upstream made for a caller. Caller and ids are keyed hashes. */
+/** Objects that an upstream created for a caller. Caller and ids are keyed hashes. */
 export interface MadeRequest {
   readonly caller: string;
   readonly ids: readonly string[];
@@ -28,19 +28,19 @@ export interface MadeRequest {
 }
 
 /**
- * Calls of a Worker to the object that holds the leases of an upstream's runs: no request lives as long as what goes on at
- * the upstream after its answer.
+ * Calls of a Worker to the object that holds the leases of an upstream's runs. A separate object holds them, because no
+ * request lives as long as a run that continues after its response.
  */
 export interface RunsRpc {
   /**
-   * Holds leases until the run ends. Asked once more for the same ones, it answers the same. `late`: a pool could not be
-   * reached. `no`: it does not, and their call gives them back.
+   * Holds leases until the run ends. Idempotent. `late`: a pool was unreachable. `no`: the leases are not held, and
+   * their call releases them.
    */
   hold(request: RunRequest): Promise<'held' | 'late' | 'no'>;
-  /** The run has ended, as far as the upstream says. One that is not known changes nothing. */
+  /** Reports that the run has ended, according to the upstream. Ignores unknown runs. */
   end(run: string, outcome: LeaseOutcome): Promise<void>;
-  /** Notes which upstream made objects that are asked for by their ids. */
+  /** Stores which upstream created objects, so that later requests for their ids are routed there. */
   noteMade(request: MadeRequest): Promise<void>;
-  /** Finds the upstream that made one of these objects; null: it is not known, or no longer. */
+  /** Returns the upstream that created one of these objects, or null if it is unknown or expired. */
   madeBy(ids: readonly string[]): Promise<string | null>;
 }

@@ -1,24 +1,24 @@
-/** A field of a group that has another value for a while. Undefined values: the field is not there. */
+/** A field of a group with a temporary value. Undefined values mean that the field is absent. */
 export interface TemporaryField {
-  /** Name of the group; automatic ones too. */
+  /** Name of the group, which may be automatic. */
   readonly group: string;
   readonly path: readonly string[];
-  /** The value that it goes back to. */
+  /** Value to which it reverts. */
   readonly was?: unknown;
-  /** The value until then. */
+  /** Temporary value. */
   readonly value?: unknown;
   /** Epoch milliseconds. */
   readonly until: number;
   readonly actor: string;
 }
 
-/** The word of a change of a group on the time for which it holds. */
+/** Duration of a change of a group. */
 export interface TemporaryOrder {
   readonly group: string;
-  /** When it goes back, in epoch milliseconds. Null: it stays. */
+  /** Time at which it reverts, in epoch milliseconds. null if it is permanent. */
   readonly until: number | null;
-  /** Fields that it changes for that time. Empty where it stays. */
+  /** Fields that it changes temporarily. Empty if it is permanent. */
   readonly fields: readonly Pick<TemporaryField, 'path' | 'was' | 'value'>[];
-  /** Fields that it names, with the value that they have already: their time changes, or ends so that they stay. */
+  /** Fields that already have the given value. Their end changes, or is removed so that they become permanent. */
   readonly named: readonly (readonly string[])[];
 }

@@ -12,14 +12,14 @@ import type {
 } from './group-rpc.ts';
 import type { PoolStatus } from '../status.ts';
 
-/** The pool has had its first success: it is to be asked itself. */
+/** The pool has had its first success, so its own object must be called. */
 export interface VerifiedPool {
   readonly kind: 'proved';
 }
 
 /**
- * Calls of a Worker to the trials: one object with all pools in it that had no success yet. A runtime that opens a file for
- * every object would open one for every value that a caller makes up.
+ * Calls of a Worker to the object that holds all unverified pools. A runtime that opens a file per object would
+ * otherwise open one for every value that a caller makes up.
  */
 export interface VerificationRpc {
   acquire(request: AcquireRequest): Promise<AcquireAnswer | VerifiedPool>;

@@ -2,7 +2,7 @@ import { Hono, type Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Env } from '../../env.ts';
 
-/** Types by the end of a file's name: a folder that workerd serves has none. */
+/** Content types by file extension, because a folder that workerd serves has none. */
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
@@ -15,20 +15,20 @@ const TYPES: Readonly<Record<string, string>> = {
   woff2: 'font/woff2',
 };
 
-/** Names that the build gives. Whatever else is asked for never reaches the files. */
+/** Names of built files. Other paths never reach the files. */
 const BUILT_FILE = /^\/admin(\/assets\/[\w-][\w.-]*\.(\w+))$/;
 
-/** Caching of a file whose name changes with what is in it. */
+/** Caching of files whose names change with their content. */
 const FOR_GOOD = 'public, max-age=31536000, immutable';
 
 const NOT_BUILT =
-  'The files of the dashboard are missing: build them with `npm run build:dashboard`, and start or deploy again.\n';
+  'The files of the dashboard are missing. Build them with `npm run build:dashboard`, then restart or redeploy.\n';
 
 type DashboardContext = Context<{ Bindings: Env }>;
 
 /**
- * Serves the dashboard's page and its files, to be mounted at `/admin` behind the admin API. They are open to
- * everybody and the same for everybody: all that the page shows comes from the API.
+ * Serves the page and the files of the dashboard at `/admin`, after the admin API. They need no authentication and are
+ * the same for all users, because all data on the page comes from the API.
  */
 export function createDashboardRoutes(): Hono<{ Bindings: Env }> {
   const app = new Hono<{ Bindings: Env }>();
@@ -47,26 +47,27 @@ export function createDashboardRoutes(): Hono<{ Bindings: Env }> {
         frameAncestors: ["'none'"],
       },
       xFrameOptions: 'DENY',
-      // Whether a host speaks HTTPS only is for its owner to say, for all of its paths.
+      // HSTS applies to all paths of a host, so its owner must decide about it.
       strictTransportSecurity: false,
     }),
   );
   app.get('/assets/*', builtFile);
-  // Which pages there are is for the page to know.
+  // The page itself resolves its paths.
   app.get('*', page);
   return app;
 }
 
 /**
- * The source of the page's scripts and styles: only the built files. Answers of upstreams have the same origin, so `'self'`
- * would allow them to run in the page. A policy cannot name an IPv6 address, so the whole origin is allowed there.
+ * Source of the page's scripts and styles: only the built files. Responses of upstreams have the same origin, so
+ * `'self'` would allow them to run in the page. A policy cannot name an IPv6 address, so the whole origin is allowed
+ * there.
  */
 function builtFiles({ req }: Context): string {
   const { host } = new URL(req.url);
   return /^[\w.-]+(?::\d+)?$/.test(host) ? `${host}/admin/assets/` : "'self'";
 }
 
-/** Leads browsers to the icon that the page names: they ask for it at the top, whatever they are shown there. */
+/** Redirects browsers to the icon of the page. They request `/favicon.ico` on any page. */
 export async function favicon(context: DashboardContext): Promise<Response> {
   const html = await (await read(context, '/index.html'))?.text();
   const [, icon] = /href="(\/admin\/assets\/icon-[\w.-]+\.svg)"/.exec(html ?? '') ?? [];
@@ -76,7 +77,7 @@ export async function favicon(context: DashboardContext): Promise<Response> {
 async function builtFile(context: DashboardContext): Promise<Response> {
   const [, path = null, end = ''] = BUILT_FILE.exec(context.req.path) ?? [];
   const file = path === null ? null : await read(context, path);
-  if (file === null) return context.text('There is no such file.\n', 404);
+  if (file === null) return context.text('File not found.\n', 404);
   return answer(file, TYPES[end] ?? 'application/octet-stream', FOR_GOOD);
 }
 
@@ -86,7 +87,7 @@ async function page(context: DashboardContext): Promise<Response> {
   return answer(file, TYPES['html'] ?? '', 'no-cache');
 }
 
-/** Reads a file of the build; null: there is none. */
+/** Reads a file of the build, or returns null if there is none. */
 async function read({ env, req }: DashboardContext, path: string): Promise<Response | null> {
   const known = req.header('if-none-match');
   const headers = known === undefined ? {} : { 'if-none-match': known };

@@ -1,12 +1,12 @@
 import { BOUNDS_MS, type Histogram } from '../../core/parts/histogram.ts';
 
-/** One metric with all its series, as the text format of Prometheus groups them. */
+/** One metric with all its series, which the text format of Prometheus groups together. */
 export interface Family {
-  /** Without `_total`, `_bucket` and the like. */
+  /** Without suffixes such as `_total` or `_bucket`. */
   readonly name: string;
   readonly type: 'gauge' | 'counter' | 'histogram';
   readonly help: string;
-  /** Rule by which the values of several pools become one. */
+  /** How the values of several pools are combined. */
   readonly join: 'sum' | 'max' | 'min';
 }
 
@@ -23,11 +23,11 @@ const JOINS = {
 const SUFFIX = { gauge: '', counter: '_total' } as const;
 
 /**
- * Collects samples and writes them in the text format. Two samples of one series become one, which is
- * how pools that share their labels are added up.
+ * Collects samples and writes them in the text format. Samples of the same series are joined, which combines pools with
+ * the same labels.
  */
 export class Exposition {
-  /** By family, in the order of the first sample, and there by the line up to the value. */
+  /** By family, in the order of the first sample, and then by the text before the value. */
   readonly #samples = new Map<Family, Map<string, number>>();
 
   add(
@@ -38,7 +38,7 @@ export class Exposition {
     this.#put(family, `${family.name}${SUFFIX[family.type]}${labelsText(labels)}`, value);
   }
 
-  /** Adds one series for each key of `values`, which is the value of the label `label`. */
+  /** Adds one series for each key of `values`. The key is the value of the label `label`. */
   addEach(
     family: Family & { readonly type: keyof typeof SUFFIX },
     labels: Labels,
@@ -50,7 +50,7 @@ export class Exposition {
     }
   }
 
-  /** Adds a histogram of durations, in seconds as the conventions want it. */
+  /** Adds a histogram of durations, in seconds by Prometheus convention. */
   addHistogram(family: Family, labels: Labels, { counts, sumMs }: Readonly<Histogram>): void {
     let cumulative = 0;
     for (const [bucket, count] of counts.entries()) {
@@ -63,7 +63,6 @@ export class Exposition {
     this.#put(family, `${family.name}_count${labelsText(labels)}`, cumulative);
   }
 
-  /** Answers a scrape. */
   toResponse(): Response {
     return new Response(this.#text(), {
       headers: { 'content-type': CONTENT_TYPE, 'cache-control': 'no-store' },

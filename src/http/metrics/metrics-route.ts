@@ -14,7 +14,7 @@ import { Exposition } from './exposition.ts';
 import { ATTENTION, CONFIG_VERSION, POOLS, POOLS_LEFT_OUT, REFUSED } from './families.ts';
 import { addPools } from './pool-samples.ts';
 
-/** Answers `GET /metrics`: everything that is counted, in the text format of Prometheus. */
+/** Handles `GET /metrics`: all counts in the text format of Prometheus. */
 export async function metrics(context: Context<{ Bindings: Env }>): Promise<Response> {
   const { env } = context;
   try {
@@ -36,7 +36,9 @@ export async function metrics(context: Context<{ Bindings: Env }>): Promise<Resp
   }
 }
 
-/** Adds the refused calls with the same labels. A fact that is not known has an empty label, which Prometheus takes for none. */
+/**
+ * Adds the rejected calls with the same labels. Unknown facts get an empty label, which Prometheus treats as absent.
+ */
 function addRefusals(to: Exposition, { count, reason, ...facts }: RefusalTotal): void {
   const { key, team, group, upstream } = facts;
   const labels = { reason, key, team, group, upstream };
@@ -44,7 +46,7 @@ function addRefusals(to: Exposition, { count, reason, ...facts }: RefusalTotal):
   to.add(REFUSED, Object.fromEntries(texts), count);
 }
 
-/** Adds how many entries each rule has, 0 included: the same list as `GET /admin/api/attention`. */
+/** Adds the number of entries of each rule, including 0, from the same list as `GET /admin/api/attention`. */
 async function addAttention(
   exposition: Exposition,
   env: Env,
@@ -60,14 +62,14 @@ async function addAttention(
   }
 }
 
-/** Leaves out partitions that nobody uses: they leave the list in time, and need no series until then. */
+/** Omits idle partitions. They leave the list in time, and need no series until then. */
 function isShown(one: PoolReply<PoolMetrics>): boolean {
   return 'error' in one || one.pool.partition === null || one.answer.status.idle_ms < POOL_IDLE_MS;
 }
 
 /**
- * Lets through who knows `METRICS_TOKEN`, or `ADMIN_TOKEN`. Without either the route is closed. Failures are
- * slowed down as those of the admin API are, or the token could be guessed here as fast as one likes.
+ * Accepts `METRICS_TOKEN` and `ADMIN_TOKEN`. The route is disabled if neither is set. Failed attempts are slowed down
+ * as in the admin API, because the token could otherwise be guessed here without a limit.
  */
 async function requireToken(context: Context<{ Bindings: Env }>): Promise<void> {
   const { env, req } = context;
@@ -77,13 +79,13 @@ async function requireToken(context: Context<{ Bindings: Env }>): Promise<void> 
   if (expected.length === 0) {
     throw new ProblemError(
       403,
-      `The secret METRICS_TOKEN ${secretFault(env, 'METRICS_TOKEN')}, so the metrics are closed. Give one to Prometheus as \`authorization: { credentials: … }\`, and set it here: ${howToSet(env, 'METRICS_TOKEN', req.url)}`,
+      `Metrics are disabled: the secret \`METRICS_TOKEN\` ${secretFault(env, 'METRICS_TOKEN')}. Give Prometheus a token as \`authorization: { credentials: … }\`, and set it here: ${howToSet(env, 'METRICS_TOKEN', req.url)}`,
     );
   }
   refuseBlocked(context);
   const given = /^bearer +(.+)$/i.exec(req.header('authorization') ?? '')?.[1]?.trim() ?? '';
   const [hash = '', ...hashes] = await Promise.all([given, ...expected].map(secretHash));
-  // Each is looked at, whichever it is, so that the time says nothing.
+  // All tokens are compared, so that the response time does not reveal which one matches.
   if (hashes.filter((each) => isSameHash(hash, each)).length > 0) return;
   if (given !== '') await slowDown(context);
   throw new ProblemError(401, 'Send `Authorization: Bearer <METRICS_TOKEN>`.', {

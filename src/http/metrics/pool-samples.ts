@@ -8,15 +8,15 @@ import type { PoolReply } from '../../overview/pools.ts';
 import type { Exposition, Labels } from './exposition.ts';
 import * as families from './families.ts';
 
-/** Maximum partitions of a group with series of their own; the others share one set. */
+/** Maximum number of partitions of a group with their own series. The others share one set of series. */
 export const PARTITIONS_MAX = 50;
 
-/** Name of the others. No partition's is a single word in capitals. */
+/** Label value of the others. No partition is named by a single word in capitals. */
 const OTHERS = 'OTHER';
 
 /**
- * Adds the samples of all pools. Labels are bounded: of a group with many partitions the first ones by name
- * have their own, so that the same ones have at every scrape.
+ * Adds the samples of all pools. Labels are bounded: in a group with many partitions, the first ones by name have their
+ * own series, so that every scrape has the same ones.
  */
 export function addPools(
   exposition: Exposition,
@@ -36,7 +36,7 @@ export function addPools(
   }
 }
 
-/** Adds the budgets of a group, which each of its pools has. What none is set for has no series, and nothing to compare with. */
+/** Adds the budgets of a group for each of its pools. Unset budgets have no series. */
 function addBudgets(
   to: Exposition,
   labels: Labels,
@@ -47,7 +47,7 @@ function addBudgets(
   }
 }
 
-/** Names a partition; the empty name is the label that is not there. */
+/** Returns the label value of a partition. Prometheus treats an empty label as absent. */
 function nameOf({ partition }: PlacedPool): string {
   return partition ?? '';
 }
@@ -66,7 +66,7 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   const status = { ...NOT_REPORTED_BEFORE, ...metrics.status };
   const { limit, rates, spend } = status;
   const isOfAll = status.about === undefined;
-  // A limit that was learned for some calls does not apply to the others.
+  // A limit learned for only some calls does not apply to the others.
   const slots = isOfAll ? limit.effective : (limit.configured ?? limit.effective);
   if (slots !== null) to.add(families.SLOTS_LIMIT, labels, slots);
   if (limit.configured !== null) to.add(families.SLOTS_LIMIT_CONFIGURED, labels, limit.configured);
@@ -98,7 +98,7 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   to.add(families.RESERVED, labels, spend.reserved_usd);
 }
 
-/** Adds the scopes of a pool that hold calls, each with one cause, and the queued calls that they hold. */
+/** Adds the scopes of a pool that hold calls, each with one cause, and the number of queued calls that they hold. */
 function addScopes(to: Exposition, labels: Labels, { status, queued_by_scope }: PoolMetrics): void {
   for (const one of holdingScopes(status)) {
     const [scope, by] = [scopeKindOf(one.about), causeOf(one)];
@@ -109,7 +109,7 @@ function addScopes(to: Exposition, labels: Labels, { status, queued_by_scope }: 
 
 type Holding = Pick<ScopeStatus, 'about' | 'paused_until' | 'breaker' | 'queued'>;
 
-/** Lists the scopes of a pool, and those that the states of the pool or its members are about. */
+/** Returns the scopes of a pool, and those to which the states of the pool or its members apply. */
 function holdingScopes({ scopes = [], members, ...own }: PoolStatus): readonly Holding[] {
   const states = members?.filter(({ retired }) => retired !== true) ?? [own];
   const narrow = states.flatMap(({ about, paused_until, breaker }) =>
@@ -118,7 +118,7 @@ function holdingScopes({ scopes = [], members, ...own }: PoolStatus): readonly H
   return [...narrow, ...scopes];
 }
 
-/** Finds why the calls of a scope are held. Null: they are not. */
+/** Returns why the calls of a scope are held, or null if they are not. */
 function causeOf({ breaker, paused_until: until, queued }: Holding) {
   if (breaker === 'open') return 'breaker';
   if (until !== null) return 'pause';
@@ -127,8 +127,8 @@ function causeOf({ breaker, paused_until: until, queued }: Holding) {
 }
 
 /**
- * Adds the samples of members. A group has 32 at the most; they are added up over its partitions, and those that its
- * configuration names no more are left out.
+ * Adds the samples of members, summed over the partitions of the group. A group has at most 32 members. Members that
+ * are no longer configured are omitted.
  */
 function addMembers(to: Exposition, group: string, { members, affinity }: PoolStatus): void {
   for (const member of members ?? []) {

@@ -16,38 +16,38 @@ import { ACCOUNT_PREFIX, fingerprint } from '../../runtime/digests.ts';
 import { mayUse } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
-/** The caller that wants to know. */
+/** The caller that requests its status. */
 export interface StatusCaller {
-  /** Id of the gateway key, else the fingerprint of the provider key. */
+  /** Id of the gateway key, or fingerprint of the provider key. */
   readonly id: string;
   readonly key: GatewayKeyConfig | null;
-  /** Fingerprint of the provider key that it brought. */
+  /** Fingerprint of the provider key in the request. */
   readonly fingerprint: string | null;
 }
 
-/** A pool that the caller may have calls in. */
+/** A pool in which the caller may have calls. */
 export interface CallerPool {
   readonly pool: PlacedPool;
   readonly kind: 'configured' | 'automatic' | 'key' | 'team';
-  /** Null: automatic. */
+  /** null for an automatic group. */
   readonly group: GroupConfig | null;
-  /** Nobody else's calls go there, so that what is left of its limits is the caller's own affair. */
+  /** No other caller uses the pool, so its remaining limits may be shown. */
   readonly isOwn: boolean;
-  /** It is shown without a call in it too. */
+  /** The pool is shown even without a call in it. */
   readonly isShown: boolean;
 }
 
-/** How long the list of pools is used: callers may ask all the time, and there is one directory. */
+/** Time for which the list of pools is cached, because callers may poll often and there is only one directory. */
 const LISTED_FOR_MS = 2_000;
 const ANSWER_MS_MAX = 1_000;
 
-/** The pools as they were listed last. Plain data only: requests may not share promises. */
+/** The last list of pools. Plain data only, because requests cannot share promises. */
 let listed: { readonly at: number; readonly pools: readonly PlacedPool[] } | null = null;
 
 /**
- * Lists the pools that may hold calls of a caller, its own ones first. Behind gateway keys a caller is shown
- * every group that its key may use; a caller with a provider key, whom nobody has let in, only those that
- * it has calls in, and the pools of its own.
+ * Returns the pools that may hold calls of a caller, its own ones first. A caller with a gateway key sees all groups
+ * that its key may use. A caller with a provider key was not admitted by an operator, so it sees only its own pools and
+ * groups in which it has calls.
  */
 export async function callerPools(
   env: Env,
@@ -81,7 +81,7 @@ export async function callerPools(
   };
 }
 
-/** Lists the pools of a configured group. `name`: the caller, as the group's partitions name it. */
+/** Returns the pools of a configured group. `name` is the caller's name in partitions of the group. */
 function configuredPools(
   group: GroupConfig,
   caller: StatusCaller,
@@ -106,10 +106,10 @@ function configuredPools(
   ];
 }
 
-/** Finds which of the values that name a partition is the caller, so that it shares none; -1: none is. */
+/** Returns the position of the partition value that identifies the caller alone, or -1 if there is none. */
 function ownPartAt({ partition_by: by }: GroupConfig, { key }: StatusCaller): number {
   const at = by.indexOf('caller');
-  // Behind a gateway key the upstream may see the operator's key, which many share.
+  // With a gateway key, the upstream may receive the operator's key, which many callers share.
   return at === -1 && key === null ? by.indexOf('api_key') : at;
 }
 

@@ -14,18 +14,18 @@ import { groupOfPool } from '../../overview/waiting.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import { callerPools, type CallerPool, type StatusCaller } from './caller-pools.ts';
 
-/** Maximum pools that one request asks: whoever has a key may ask as often as it likes. */
+/** Maximum number of pools that one request queries, because callers may poll as often as they like. */
 const ASKED_MAX = 64;
 
-/** Maximum rows of refused calls, and maximum time to wait for them. */
+/** Maximum rows of rejected calls, and maximum time to wait for them. */
 const REFUSALS_MAX = 50;
 const REFUSALS_MS_MAX = 1_000;
 
 type CallerLimits = CallerGroup['limits'];
 
 /**
- * Collects everything that a caller may know about its calls. A key with its own automatic pool had a success. For any other
- * key, `maySeeAll` decides whether all pools that may hold its calls are queried, or only its own.
+ * Collects what a caller may see of its calls. A key with its own automatic pool had a success. For any other key,
+ * `maySeeAll` decides whether all pools that may hold its calls are queried, or only its own.
  */
 export async function callerStatus(
   env: Env,
@@ -62,7 +62,10 @@ export async function callerStatus(
   };
 }
 
-/** Lists what Headgate itself has refused of a caller. A directory that does not answer leaves the rest of the status. */
+/**
+ * Returns Headgate's rejections of a caller. If the directory does not respond, the rest of the status is still
+ * returned.
+ */
 async function refusalsOf(env: Env, { id }: StatusCaller): Promise<CallerStatus['refusals']> {
   const since = Date.now() - REFUSALS_KEPT_MS;
   const listed = await within(REFUSALS_MS_MAX, directoryOf(env).refusals(since, id)).catch(
@@ -124,7 +127,7 @@ function groupOf(
     draining: status.draining,
     in_flight,
     slots_in_use,
-    // The fields are chosen one by one: what a pool tells operators of a waiter may grow.
+    // The fields are copied one by one, because pools may report more about a waiter to operators in the future.
     waiting: waiters.map((waiter) => ({
       ticket: waiter.ticket,
       position: waiter.position,
@@ -141,7 +144,7 @@ function groupOf(
   };
 }
 
-/** Leaves out what the upstream said about the keys of other callers: it stops no call of this one. */
+/** Omits what the upstream reported about keys of other callers, which does not affect this one. */
 function withoutOtherKeys(status: PoolStatus, fingerprint: string | null): PoolStatus {
   const isShown = ({ credential }: ScopeFields): boolean =>
     credential === null ||
@@ -166,7 +169,7 @@ function messageOf({ pause }: Pick<PoolStatus, 'pause'>): { readonly pause_messa
 
 function limitsOf(group: GroupConfig | null, status: PoolStatus, isOwn: boolean): CallerLimits {
   const { configured, effective, source } = status.limit;
-  // A pool that has had no call knows no limit, and says so with a 0 that nobody configured.
+  // A pool without any call has no limit yet, and reports a 0 that is not configured.
   const isUnheard = source === 'configured' && configured === null && effective === 0;
   const rates = Object.entries(status.rates ?? {}).map(([name, { limit, left }]) => [
     name,

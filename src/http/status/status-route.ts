@@ -24,7 +24,7 @@ const strangers = new EachSecond(STRANGERS_A_SECOND);
 
 type StatusContext = Context<{ Bindings: Env }>;
 
-/** Answers `GET /status`: a caller's own calls and limits. */
+/** Handles `GET /status`: a caller's own calls and limits. */
 export async function status(context: StatusContext): Promise<Response> {
   try {
     const table = await requireTable(context);
@@ -38,13 +38,14 @@ export async function status(context: StatusContext): Promise<Response> {
 
 async function requireTable({ env, executionCtx }: StatusContext): Promise<RoutingTable> {
   const table = await sureTable(env, executionCtx);
-  if (table === null) throw new ProblemError(503, 'The directory cannot be reached at the moment.');
+  if (table === null)
+    throw new ProblemError(503, 'The directory is unreachable at the moment. Retry later.');
   return table;
 }
 
 /**
- * Collects the status of a caller. A provider key without a success or a call in progress may be made up: it is delayed and
- * refused like its calls. Above a number of such keys per second, only the key's own pools are queried.
+ * Returns the status of a caller. A provider key without a success or a running call may be made up, so it is delayed
+ * and rejected like its calls. Above a number of such keys per second, only the key's own pools are queried.
  */
 async function statusFor(
   table: RoutingTable,
@@ -75,8 +76,8 @@ function tooManyKeys({ message, retryAfterMs = 1_000 }: ErrorReply): ProblemErro
 }
 
 /**
- * Finds out who asks, by the same rules as for calls; but a key in the query is none: addresses end up in
- * logs and histories.
+ * Identifies the caller by the same rules as for calls, except that a key in the query is not accepted, because
+ * addresses end up in logs and histories.
  */
 async function callerOf(table: RoutingTable, { env, req }: StatusContext): Promise<StatusCaller> {
   const request = req.raw;
@@ -89,7 +90,7 @@ async function callerOf(table: RoutingTable, { env, req }: StatusContext): Promi
   const { caller } = identified;
   const key = table.snapshot.config.keys.find(({ id }) => id === caller.gatewayKeyId) ?? null;
   if (key === null && caller.fingerprint === null) {
-    throw notKnown('Send the provider key of your calls, as you send it with them.');
+    throw notKnown('No key was sent. Send the provider key in the same way as with your calls.');
   }
   return { id: caller.id, key, fingerprint: caller.fingerprint };
 }

@@ -8,14 +8,14 @@ import { readSecret, secretFault } from '../../runtime/secrets.ts';
 import { isSigned } from '../../runtime/webhook-signature.ts';
 import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bounded-body.ts';
 
-/** Maximum length of a message: those of runs name little more than the id. */
+/** Maximum length of a message. Messages about runs contain little more than the id. */
 const BYTES_MAX = 65_536;
 
-/** Events that say that what went on has ended, as in `response.completed`. */
+/** Types of events that report the end of a run, such as `response.completed`. */
 const ENDED = /\.(?:completed|succeeded|failed|incomplete|expired)$/;
 const CANCELLED = /\.cancell?ed$/;
 
-/** Takes what a provider says of its runs: `POST /webhooks/{upstream}`, signed. */
+/** Handles `POST /webhooks/{upstream}`: signed reports of a provider about its runs. */
 export async function webhook(context: Context<{ Bindings: Env }>): Promise<Response> {
   try {
     return await take(context);
@@ -28,36 +28,44 @@ export async function webhook(context: Context<{ Bindings: Env }>): Promise<Resp
 async function take({ env, req, executionCtx }: Context<{ Bindings: Env }>): Promise<Response> {
   const id = req.param('upstream') ?? '';
   const table = await routingTable(env, executionCtx);
-  if (table === null) throw new ProblemError(503, 'The configuration cannot be reached.');
+  if (table === null)
+    throw new ProblemError(503, 'The configuration is unreachable at the moment. Retry later.');
   const entry = table.snapshot.config.upstreams.find((upstream) => upstream.id === id);
   const name = entry?.webhook_secret ?? null;
   if (name === null) {
-    throw new ProblemError(404, 'No upstream of that name has a webhook_secret.');
+    throw new ProblemError(
+      404,
+      'No upstream with this id has a `webhook_secret`. Set it in the configuration.',
+    );
   }
   const secret = readSecret(env, name);
   if (secret === null) {
-    throw new ProblemError(503, `The secret ${name} ${secretFault(env, name)}.`);
+    throw new ProblemError(503, `The secret \`${name}\` ${secretFault(env, name)}. Set it.`);
   }
   const unsupported = await unsupportedBody(req.raw);
   if (unsupported !== null) throw new ProblemError(415, unsupported.message);
   const read = await readOwnBody(req.raw, BYTES_MAX);
   if (read.kind === 'broken') throw new ProblemError(400, BODY_BROKEN);
   if (read.kind === 'too long') {
-    throw new ProblemError(413, `A message has at most ${BYTES_MAX} bytes.`);
+    throw new ProblemError(413, `The message is too large. The maximum is ${BYTES_MAX} bytes.`);
   }
   const body = new TextDecoder().decode(read.bytes);
   const signed = await isSigned(req.raw.headers, body, secret, Date.now()).catch(() => false);
-  if (!signed) throw new ProblemError(401, 'The signature is not that of the secret, or too old.');
+  if (!signed)
+    throw new ProblemError(401, 'The signature does not match the secret, or is too old.');
   const end = endOf(body);
-  // The provider sends it again.
+  // The provider retries the message.
   const isReported = end === null || (await reportEnd(env, table, id, end));
   if (!isReported) {
-    throw new ProblemError(503, 'Whoever holds the slots of the run cannot be reached.');
+    throw new ProblemError(
+      503,
+      'The object that holds the slots of the run is unreachable. Retry later.',
+    );
   }
   return new Response(null, { status: 204 });
 }
 
-/** Reads which run has ended; null: none that is told of. */
+/** Parses which run has ended. Returns null for other messages. */
 function endOf(body: string): { id: string; outcome: 'success' | 'cancelled' } | null {
   try {
     const { type, data } = JSON.parse(body) as { type?: unknown; data?: { id?: unknown } };
@@ -66,6 +74,6 @@ function endOf(body: string): { id: string; outcome: 'success' | 'cancelled' } |
     if (CANCELLED.test(type)) return { id, outcome: 'cancelled' };
     return ENDED.test(type) ? { id, outcome: 'success' } : null;
   } catch {
-    throw new ProblemError(400, 'The message is no JSON.');
+    throw new ProblemError(400, 'The message is not valid JSON.');
   }
 }
