@@ -30,7 +30,7 @@ interface AcquireCallsParts {
   readonly endedBefore: ReadonlySet<LeaseId>;
 }
 
-/** Callers' side of a pool: calls for a slot, and for one that is held already. */
+/** The callers' side of a pool: requests for a slot, and for a slot that is already held. */
 export class AcquireCalls {
   readonly #parts: AcquireCallsParts;
   #passedUnlimited = 0;
@@ -40,12 +40,12 @@ export class AcquireCalls {
     this.#parts = parts;
   }
 
-  /** Calls that Workers let pass without a slot, as far as they have told this instance. */
+  /** Calls that started without a slot, as far as Workers reported them to this instance. */
   get passedUnlimited(): number {
     return this.#passedUnlimited;
   }
 
-  /** When this instance was last told of some. Null: never. */
+  /** When Workers last reported such calls to this instance, or null if never. */
   get passedUnlimitedAt(): InstantMs | null {
     return this.#passedUnlimitedAt;
   }
@@ -67,10 +67,10 @@ export class AcquireCalls {
     if (link.isRetired || handOver.hasBegun) return parked.moved();
     const missed = parked.takeMissed(id);
     if (missed !== undefined) return missed;
-    // Its Worker may not have heard yet of a key that was revoked, or of a route that goes elsewhere.
+    // Its Worker may not yet know that a key was revoked or a route changed.
     const isOld = configVersion < link.definition.version;
     if (isOld && this.#isNew(id, request)) return parked.moved();
-    if (shell.state.queue.byTicket.has(id)) link.hear();
+    if (shell.state.queue.byTicket.has(id)) link.refreshIfPaused();
     const superseded = parked.current(id);
     const answer = this.#park(id, {
       kind: 'acquire',
@@ -81,12 +81,12 @@ export class AcquireCalls {
       ticket: ticketFrom(request, shell.now(), shell.aheadMs),
     });
     superseded?.(this.#superseded(id, request.byId === true));
-    const said = (await answer) as AcquireAnswer;
-    if (said.kind !== 'granted' || said.expiresAt === undefined) return said;
-    return { ...said, expiresAt: expiryBy(request.sentAt, arrivedAt, said.expiresAt) };
+    const reply = (await answer) as AcquireAnswer;
+    if (reply.kind !== 'granted' || reply.expiresAt === undefined) return reply;
+    return { ...reply, expiresAt: expiryBy(request.sentAt, arrivedAt, reply.expiresAt) };
   }
 
-  /** @throws an instance that a newer one has replaced, which granted the lease */
+  /** @throws if a newer instance has replaced this one and granted the lease */
   async resume(request: ResumeRequest): Promise<ResumeAnswer> {
     const { link, parked, shell } = this.#parts;
     link.assume(request.assumed);
@@ -105,8 +105,10 @@ export class AcquireCalls {
   }
 
   /**
-   * Makes the answer to an acquire call that a newer one of its ticket has superseded. Its own next call may come at once.
-   * For a lease that is held by its id, the newer one may belong to another request: if both retried at once, they would
+   * Returns the answer to an acquire call that a newer one of its ticket has superseded. The caller may ask again at
+   * once.
+   *
+   * For a lease held by its id, the newer call may belong to another request. If both retried at once, they would
    * supersede each other forever.
    */
   #superseded(id: TicketId, isById: boolean): AcquireAnswer {
@@ -116,22 +118,22 @@ export class AcquireCalls {
   }
 
   /**
-   * Finds the lease that a request asks for. Several requests may ask for one that is held by its id, and each may have
-   * returned it while it waited for another group: all of them continue with the same attempt. An instance that knows
-   * only that an attempt has ended skips it, except in the last group, to which leases are never returned.
+   * Returns the lease that a request asks for. Several requests may ask for a lease that is held by its id, and each
+   * may have returned it while it waited for another group. All of them continue with the same attempt. An instance
+   * that only knows that an attempt has ended skips it, except in the last group, to which leases are never returned.
    */
   #leaseIdFor(
     id: TicketId,
-    { attempt: asked, byId = false, waitsElsewhere = false }: AcquireRequest,
+    { attempt: requested, byId = false, waitsElsewhere = false }: AcquireRequest,
   ): LeaseId {
-    if (!byId) return leaseIdOf(id, asked);
+    if (!byId) return leaseIdOf(id, requested);
     const { parked, endedBefore } = this.#parts;
-    let attempt = parked.attemptOf(id, asked);
+    let attempt = parked.attemptOf(id, requested);
     while (waitsElsewhere && endedBefore.has(leaseIdOf(id, attempt))) attempt += 1;
     return leaseIdOf(id, attempt);
   }
 
-  /** Tells whether a ticket comes for the first time. All others keep what they have, whatever has changed. */
+  /** Whether a ticket is new. Others keep what they have, whatever has changed. */
   #isNew(id: TicketId, request: AcquireRequest): boolean {
     const { state } = this.#parts.shell;
     const leaseId = this.#leaseIdFor(id, request);
@@ -140,7 +142,7 @@ export class AcquireCalls {
     return !hasEnded(state, leaseId, id);
   }
 
-  /** Parks the caller until the core has an answer for its ticket. */
+  /** Parks the call until the core has an answer for its ticket. */
   #park(id: TicketId, event: GroupEvent): Promise<AcquireAnswer | ResumeAnswer> {
     const { shell, parked } = this.#parts;
     return new Promise((resolve) => {

@@ -4,29 +4,31 @@ import type { Schedule } from '../runtime/call-clock.ts';
 const DELAY_MS = 50;
 
 /**
- * Gathers what a turn decides into one write, and lets nobody hear of what waits for it before. The first answer
- * leaves at once, those that come while that is on its way together on the next turn: a commit for each
- * would block the process and cost 2 to 20 times the throughput, and a message for each a fifth more.
+ * Combines the decisions of a turn into one write, and delays the answers that depend on it.
+ *
+ * The first answer leaves at once. Answers that follow while it is on its way leave together on the next turn. A commit
+ * for each answer would block the process and reduce throughput by a factor of 2 to 20. A message for each would reduce
+ * it by a fifth.
  */
 export class Batch {
   readonly #write: (isBound: boolean) => void;
-  /** False: nothing is written, so nobody waits for it and no timer is set. */
+  /** Whether the pool is stored. If not, no answer waits for a write and no timer is set. */
   readonly #isStored: boolean;
   readonly #isCovered: () => boolean;
   readonly #after: Schedule;
   #answers: (() => void)[] = [];
-  /** One of the answers waits for a write. */
+  /** Whether one of the answers waits for a write. */
   #isAwaited = false;
-  /** The bound is to be written at the end of the turn. */
+  /** Whether the bound must be written at the end of the turn. */
   #isDue = false;
-  /** The bound is to be written with what is written within a moment. */
+  /** Whether the bound must be part of the next delayed write. */
   #isDueSoon = false;
   #turnIsOpen = false;
   #cancel: (() => void) | null = null;
 
   /**
-   * @param write writes all that there is to write now, the bound among it or not
-   * @param isCovered tells whether all that was handed out is covered by what is on disk
+   * @param write writes everything pending, with or without the bound
+   * @param isCovered whether the bound on disk covers all granted slots
    */
   constructor(
     write: (isBound: boolean) => void,
@@ -40,13 +42,13 @@ export class Batch {
     this.#isStored = isStored;
   }
 
-  /** Runs `answer` with the others of its turn; `isCovered`: it waits for no write. */
+  /** Runs `answer` with the others of its turn. If `isCovered`, it waits for no write. */
   answer(answer: () => void, isCovered: boolean): void {
     this.#answers.push(answer);
     this.#isAwaited ||= !isCovered;
   }
 
-  /** Resolves behind a write. */
+  /** Resolves after the next write. */
   written(): Promise<void> {
     return new Promise((resolve) => {
       this.answer(resolve, false);
@@ -54,18 +56,18 @@ export class Batch {
     });
   }
 
-  /** Ends a step: answers now, unless others have left in this turn. */
+  /** Ends a step. Answers leave now, unless others have left in this turn. */
   settle(): void {
     if (this.#turnIsOpen || (this.#answers.length === 0 && !this.#isDue)) return;
     this.#openTurn(false);
   }
 
-  /** Writes once this turn is over, so that nobody waits for it. */
+  /** Writes at the end of this turn, so that no answer waits for it. */
   ahead(): void {
     this.#isDue = true;
   }
 
-  /** Writes within a moment, together with whatever else comes by then. */
+  /** Writes after a short delay, together with other changes. */
   soon(isBound: boolean): void {
     this.#isDueSoon ||= isBound;
     if (this.#isStored) this.#cancel ??= this.#after(DELAY_MS, () => this.#writeNow());
@@ -82,9 +84,9 @@ export class Batch {
     });
   }
 
-  /** @param isLater the answers that others had to leave before have left */
+  /** @param isLater whether earlier answers of this turn have already left */
   #flush(isLater: boolean): void {
-    // The process may have been held up since they were covered, and another instance may have come meanwhile.
+    // The process may have been suspended since they were covered, and another instance may have started meanwhile.
     if (isLater && this.#answers.length > 0) this.#isAwaited ||= !this.#isCovered();
     if (this.#isAwaited || (isLater && this.#isDue)) this.#writeNow();
     const answers = this.#answers;

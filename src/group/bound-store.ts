@@ -13,13 +13,13 @@ import { takeOldLeases } from './old-leases.ts';
 import type { GroupStore } from './store.ts';
 import type { Tables } from './tables.ts';
 
-/** How long writes go into one place of the ring, one over the other. */
+/** How long writes replace each other in one place of the ring. */
 const PLACE_MS = 100;
 
-/** How long what has ended is told: by then nobody tries any more to release it. */
+/** How long ended leases stay in the ring. After that, no holder retries their release. */
 const RING_MS = 30_000;
 
-/** Places of the ring, so that it covers that. */
+/** Number of places that cover `RING_MS`. */
 const PLACES = RING_MS / PLACE_MS + 2;
 
 /** A row of the controls. Fields that an older release did not write are absent. */
@@ -30,28 +30,31 @@ interface KeptRow extends Partial<Controls> {
   readonly boot?: string;
 }
 
-/** A member's part of that row. */
+/** A member's part of the controls. */
 interface StoredMember {
   readonly controls: Partial<Controls>;
   readonly ahead: Amounts;
   readonly place?: string;
 }
 
-/** All that instances before have left. */
+/** The state that earlier instances stored. */
 export interface Loaded extends Stored {
-  /** Slots that were held when the last of them wrote, in whatever process. */
+  /** Slots that were held when the last instance wrote, in any process. */
   readonly heldBefore: number;
-  /** When the last of them wrote, which it does at the end of each use. Null: it is not known. */
+  /** When the last instance wrote, which it does at the end of each use. null if unknown. */
   readonly lastUsedAt: InstantMs | null;
-  /** The minute of the history that was open then, if it fell idle. */
+  /** The open minute of the history, if the pool fell idle in it. */
   readonly minute: HistoryPoint | null;
-  /** Lines of its log that are in no row of that yet. */
+  /** Lines of the call log that are not yet in a row. */
   readonly calls: readonly StoredCall[];
-  /** The last of them was in this process; on Cloudflare always, if there was one. */
+  /** Whether the last instance was in this process. On Cloudflare always true if there was one. */
   readonly isOfProcess: boolean;
 }
 
-/** A row of the bound, and what rides on it. An older release did not write how many waited, nor heirs. */
+/**
+ * A row of the bound, and data that is written with it. An older release wrote neither the number of waiters nor the
+ * next holders.
+ */
 type StoredRow = Omit<BoundRow, 'waiters' | 'heirs'> &
   Partial<Pick<BoundRow, 'waiters' | 'heirs'>> & {
     readonly minute?: HistoryPoint;
@@ -60,10 +63,10 @@ type StoredRow = Omit<BoundRow, 'waiters' | 'heirs'> &
     readonly budgetStop?: BudgetStop;
   };
 
-/** Things that ride on the bound of a pool that falls idle. */
+/** Data that is written with the bound of a pool that falls idle. */
 export type IdleRow = Pick<StoredRow, 'minute' | 'calls' | 'budgetStop'>;
 
-/** Tallies that releases up to 0.1.0 kept beside the controls. */
+/** Counts that releases up to 0.1.0 stored separately. */
 type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
 
 /** A place of the ring, as it is stored. */
@@ -74,17 +77,17 @@ interface StoredRingRow extends Record<string, SqlStorageValue> {
 }
 
 /**
- * The bound of a group, and its controls. `docs/storage-schema.md` describes the rows.
+ * Stores the bound and the controls of a pool. See `design/storage.md`.
  *
- * `bootId` names the process where Headgate hosts itself: what another one handed out died with it, because
- * its upstream calls did, unless something is held by its id. On Cloudflare there is none, and everything may have a living holder.
+ * `bootId` names the process if Headgate is self-hosted. Slots that another process granted ended with its upstream
+ * calls, unless they are held by their ids. On Cloudflare it is empty, and every slot may have a living holder.
  */
 export class BoundStore {
   readonly #tables: Tables;
   readonly #store: GroupStore;
   readonly #costs: CostRows;
   readonly #bootId: string;
-  /** The place that is written to, since when, and what ended by the rows that were in it. */
+  /** The current place of the ring, when it was started, and the leases that ended according to its rows. */
   #place = -1;
   #placeSince = -Infinity;
   #placeEnded: readonly LeaseId[] = [];
@@ -101,9 +104,9 @@ export class BoundStore {
   }
 
   /**
-   * Reads what the instances before have left.
+   * Loads what earlier instances stored.
    *
-   * @param heldById slots of a pool that stores nothing, whose holders may live longer than the process
+   * @param heldById slots of an unstored pool whose holders may outlive the process
    */
   load(now: InstantMs, heldById = 0): Loaded {
     const keptRow = this.#recall<KeptRow>('controls');
@@ -154,14 +157,14 @@ export class BoundStore {
     const ended = late.flatMap((row) => row.ended);
     const lapsed = late.flatMap((row) => row.lapsed);
     const isOfProcess = last.by === this.#bootId;
-    // Who holds a lease by its id is no call of ours: it lives on, and renews.
+    // Holders by id are no calls of this process. They continue and renew.
     const isDead = !isOfProcess && last.row.mayOutlive !== true;
     const there = { mark: isDead ? 0 : mark, waiters: isOfProcess ? waiters : 0 };
     return {
       ...stored,
       budgetStop,
       bound: { ...last.row, ...there, ended, lapsed, heirs: nextHolders },
-      // A row of the ring tells once more what ended by that of the controls before it.
+      // Leases that ended according to the row of the controls are repeated in the next row of the ring.
       untold: last.row === bound ? last.row.ended : [],
       heldBefore: held + leases.length,
       lastUsedAt: at,
@@ -174,7 +177,8 @@ export class BoundStore {
   /**
    * Writes in the transaction of the turn.
    *
-   * @param left what rides on it where the pool falls idle: the open minute of the history, and lines of the log
+   * @param left data to write with the bound of a pool that falls idle: the open minute of the history, and lines of
+   * the call log
    */
   write({ bound: row, isInRing, kept, upstreams }: GroupWrite, left: IdleRow | null): void {
     const bound: StoredRow = {
@@ -191,9 +195,9 @@ export class BoundStore {
     this.#store.remember('controls', JSON.stringify(keptRow));
   }
 
-  /** Reads the controls. What an older release did not know begins empty. */
+  /** Adds defaults for controls that an older release did not store. */
   #withDefaults(controls: Partial<Controls>, now: InstantMs): Controls {
-    // An older release kept these apart.
+    // An older release stored these separately.
     const { factors, ...ofSpend } = this.#recall<OldTallies>('tallies');
     const all = withDefaults(controls, now);
     const spend = { ...emptyControls(now).spend, ...ofSpend, ...controls.spend };
@@ -228,7 +232,7 @@ export class BoundStore {
   }
 }
 
-/** Makes a row of which only is known how many slots are held by ids. */
+/** Builds a row from only the number of slots held by id. */
 function heldRow(slots: number, at: InstantMs): BoundRow {
   const none = { ended: [], lapsed: [], granted: [], heirs: [], waiters: 0 };
   return { ...none, seq: 0, at, mark: slots, held: slots, since: 0, next: 0, mayOutlive: true };

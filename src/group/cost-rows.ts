@@ -1,12 +1,12 @@
 import type { DayCosts } from '../core/parts/costs.ts';
 import type { Tables } from './tables.ts';
 
-/** Days that are kept: this month and the one before, whatever their lengths. */
+/** Number of stored days: enough for the current and the previous month. */
 const DAYS_KEPT = 64;
 
 /**
- * The costs of a pool on days that are over, a row each. A day has its slot in a ring, so the table is bounded and nothing is
- * ever deleted. The open day is in the row of the controls.
+ * Stores a pool's costs of past days, one row each. Each day has its slot in a ring, so the table is bounded and no row
+ * is ever deleted. The current day is in the row of the controls.
  */
 export class CostRows {
   readonly #tables: Tables;
@@ -29,7 +29,7 @@ export class CostRows {
     }
   }
 
-  /** Reads the days from one to another, both included, in order. */
+  /** Reads an inclusive range of days, in order. */
   read(from: number, to: number): DayCosts[] {
     return this.#tables
       .read<{ day: number; data: string }>(

@@ -16,19 +16,19 @@ import { LANES, type Lane } from '../core/words/ticket.ts';
 
 const DEFAULTS: GroupConfig = groupSchema.parse({ name: 'unconfigured' });
 
-/** Default reactions. */
+/** Default reactions to upstream errors. */
 const REACTIONS = { breaker: DEFAULTS.breaker, probe: DEFAULTS.probe };
 
-/** Affinity of members of which nothing is said. */
+/** Affinity if the configuration sets none. */
 const AFFINITY = affinitySchema.parse({});
 
-/** Settings of a group that no configuration describes: the defaults of one, and no slots. */
+/** Settings of a group without a configuration: the defaults, and no slots. */
 const UNCONFIGURED: GroupSettings = {
   ...settingsFrom(DEFAULTS),
   slotsMax: 0,
 };
 
-/** A pool's name taken apart. */
+/** A pool's name, split into its parts. */
 export interface PoolIdentity {
   readonly group: string;
   readonly partition: string | null;
@@ -42,7 +42,7 @@ export function identityOf(poolName: string): PoolIdentity {
 
 type OwnSecrets = Readonly<Record<string, string>>;
 
-/** The source of a pool's limit, at one version of the configuration. */
+/** Where a pool's limits come from, at one version of the configuration. */
 export interface Definition {
   readonly version: number;
   readonly routingVersion: number;
@@ -52,9 +52,9 @@ export interface Definition {
   readonly assumed: AssumedLimit | null;
   /** Weights of keys in an automatic group. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Switches that an operator set of an automatic group. */
+  /** Switches that an operator set on an automatic group. */
   readonly switches: Switches;
-  /** The group is split otherwise or elsewhere by now, and sends this pool no calls. */
+  /** Whether the group is now partitioned differently or placed elsewhere, and sends this pool no calls. */
   readonly takesNoCalls: boolean;
 }
 
@@ -82,25 +82,26 @@ export function definitionFrom(
 }
 
 /**
- * Reads a stored definition. It may be older than this release: parsing fills in what is new. One that does
- * not parse was written by a newer release and checked by it.
+ * Parses a stored definition. It may be from an older release, so parsing adds new fields. A definition that does not
+ * parse was written and validated by a newer release.
  */
 function readConfig(stored: unknown): GroupConfig {
   const parsed = groupSchema.safeParse(stored);
   return parsed.success ? parsed.data : (stored as GroupConfig);
 }
 
-/** Tells whether a pool was configured once and gets no calls any more. Automatic groups never retire. */
+/** Whether a pool was configured and no longer receives calls. Automatic groups never retire. */
 export function isRetired(identity: PoolIdentity, definition: Definition): boolean {
   if (identity.group.startsWith(AUTO_PREFIX)) return false;
   return definition.version > 0 && (definition.config === null || definition.takesNoCalls);
 }
 
 /**
- * Makes the settings that the core goes by.
+ * Builds the core's settings.
  *
- * @param waitersMax calls that may wait, whatever is configured
- * @param partition of the pool; calls that bring keys of their own go nowhere else, so theirs has no members
+ * @param waitersMax maximum waiters, regardless of the configuration
+ * @param partition partition of the pool. Calls with keys of their own use no other upstream, so their partition has no
+ * members.
  */
 export function settingsOf(
   definition: Definition,
@@ -127,7 +128,7 @@ function settingsWithin({
     : { ...UNCONFIGURED, ...set, slotsMax: assumed.slotsMax, isHard: false, weights };
 }
 
-/** Bounds the slots of a pool that is there to find out whose key it is of. */
+/** Limits the slots of a pool whose key is unverified. */
 function within(settings: GroupSettings, assumed: AssumedLimit | null): GroupSettings {
   if (assumed?.isUnproved !== true) return settings;
   return { ...settings, slotsMax: Math.min(settings.slotsMax, assumed.slotsMax) };
@@ -171,7 +172,7 @@ function membersOf(
   { members, ...config }: Pick<GroupConfig, 'members' | 'adaptive' | 'breaker' | 'probe'>,
   ownSecrets: OwnSecrets,
 ): readonly MemberSettings[] {
-  // A definition of an older release that was never parsed by this one has none.
+  // A definition of an older release that this one never parsed has no members.
   return (members ?? []).map((member) => ({
     id: memberId(memberIdOf(member)),
     slotsMax: slotsMaxOf(member.limits),
@@ -186,7 +187,7 @@ function membersOf(
   }));
 }
 
-/** Returns how a group reacts to its upstreams. */
+/** Returns how a group reacts to errors of its upstreams. */
 function reactionsOf(
   config: Pick<GroupConfig, 'breaker' | 'probe'>,
 ): Pick<MemberSettings, 'breaker' | 'probesPauses'> {
@@ -205,7 +206,7 @@ function reactionsOf(
   };
 }
 
-/** Tells what a member is beside others: where its calls go, and with which key. */
+/** Returns what identifies a member: its upstream and its key. */
 function keyOf(
   { upstream, secret }: Pick<MemberConfig, 'upstream' | 'secret'>,
   ownSecrets: OwnSecrets,
@@ -223,22 +224,22 @@ function affinityOf({ affinity }: Pick<GroupConfig, 'affinity'>): AffinitySettin
   return { by, forMs: durationMs(remembered), waitMs: durationMs(wait) };
 }
 
-/** Picks which calls of the group are kept in its log; those of an automatic group go by the defaults. */
+/** Returns which calls of the group are logged. Automatic groups use the defaults. */
 export function callLogOf({ config }: Definition): CallLogConfig {
-  // A definition of an older release, which was never parsed by this one, has none.
+  // A definition of an older release that this one never parsed has no log settings.
   return (config as Partial<GroupConfig> | null)?.log ?? DEFAULTS.log;
 }
 
-/** The part of a group's configuration that warnings go by. */
+/** The settings of a group that control warnings. */
 export type WarningBounds = Pick<GroupConfig, 'warn_at' | 'warn_wait_ms'> & {
-  /** The longest that a call may wait. */
+  /** Maximum wait of a call, in milliseconds. */
   readonly timeoutMs: number;
 };
 
-/** Picks what warnings of the group go by; those of an automatic group go by the defaults. */
+/** Returns the warning settings of the group. Automatic groups use the defaults. */
 export function warningBoundsOf({ config }: Definition): WarningBounds {
   const { warn_at, warn_wait_ms, queue } = config ?? DEFAULTS;
-  // A definition of an older release, which was never parsed by this one, knows no bounds.
+  // A definition of an older release that this one never parsed has no thresholds.
   return {
     warn_at: warn_at ?? null,
     warn_wait_ms: warn_wait_ms ?? null,
@@ -246,7 +247,7 @@ export function warningBoundsOf({ config }: Definition): WarningBounds {
   };
 }
 
-/** Takes the limit of slots; a limit of 0, of whatever kind, grants nothing. */
+/** Returns the maximum slots. If any limit is 0, the group grants nothing. */
 function slotsMaxOf({
   max_concurrency: slotsMax,
   ...limits
@@ -256,7 +257,7 @@ function slotsMaxOf({
   return slotsMax ?? Infinity;
 }
 
-/** Sorts reservations: `lane:high` reserves for a lane, everything else for a tenant of that name. */
+/** Splits reservations: `lane:high` reserves for a lane, and other names for a tenant. */
 function reservations(
   reserved: GroupConfig['fairness']['reserved'],
 ): Pick<GroupSettings, 'reserved' | 'reservedLanes'> {

@@ -10,24 +10,24 @@ import { within } from '../runtime/within.ts';
 import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
 import type { GroupStore } from './store.ts';
 
-/** How long a pool whose group has as many as it may have waits before it asks again to be listed. */
+/** Delay before a pool of a full group asks again to be listed. */
 const LIST_AGAIN_MS = 60_000;
-/** How long tickets wait for the directory before the pool goes on with what it knows. */
+/** How long tickets wait for the directory before the pool continues with its last definition. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
 
-/** How long a paused pool that the directory tells nothing does not read it again for those who wait. */
+/** Minimum interval at which a paused pool that receives no pushes reads the directory on behalf of its waiters. */
 const HEAR_EVERY_MS = 2_000;
 
 /**
- * How old the knowledge of a pool may be when a newcomer is decided about, if the directory tells the pool nothing or the
- * newcomer was routed by an older version.
+ * Maximum age of a pool's definition when it decides about a new call, if the pool receives no pushes or the call was
+ * routed by an older version.
  */
 const KNOWN_MS_MAX = 4_000;
 
-/** Value of the row `listed`. Releases up to 0.1.0 wrote `true`, and were not told of every change. */
+/** Value of the row `listed`. Releases up to 0.1.0 wrote `true`, and were not notified of every change. */
 const REPORTED = 'told';
 
-/** Told when the definition changed; `moved`: calls may go another way than before. */
+/** Called when the definition changes. `moved` means that calls may be routed differently. */
 type OnChange = (moved: boolean) => void;
 
 interface DirectoryLinkParts {
@@ -39,46 +39,48 @@ interface DirectoryLinkParts {
   readonly after: Schedule;
   readonly waitUntil: (work: Promise<unknown>) => void;
   readonly onChange: OnChange;
-  /** How the pool is, as the directory keeps it. */
+  /** Returns the pool's state for the directory to store. */
   readonly said: () => string;
-  /** Makes what the directory keeps of its costs; null: it has none. */
+  /** Returns the pool's costs for the directory to store, or null if there are none. */
   readonly costs: () => string | null;
   readonly idleMs: () => number;
-  /** The directory knows that the pool is in use, and tells it of changes. */
+  /** Whether the directory has the pool as in use and notifies it of changes. */
   readonly isInWindow: () => boolean;
-  /** Names the window that the pool asks the directory for. */
+  /** Returns the name of the window that the pool requests. */
   readonly nextWindow: () => number;
-  /** Told when the directory begins to keep what the pool says. */
+  /** Called when the directory begins to store the pool's reports. */
   readonly onListed: () => void;
-  /** Told when the directory knows of a window. */
+  /** Called when the directory has opened a window. */
   readonly onOpened: (window: number) => void;
-  /** Told when the hub of the dashboards wants to hear of the pool. */
+  /** Called when the dashboards' hub wants the pool to push its changes. */
   readonly onWatched: (watch: PoolWatchRequest) => void;
-  /** Where the pool is on trial, the object around it brings its definition up to date before each call. */
+  /** Whether the pool is unverified. The object that contains it then updates its definition before each call. */
   readonly isOnTrial: boolean;
 }
 
-/** A pool's knowledge of its configuration, and its way to keep up with the directory. */
+/** Keeps a pool's definition up to date with the directory. */
 export class DirectoryLink {
   readonly #parts: DirectoryLinkParts;
   #definition: Definition;
-  /** The same as the directory gave it. Null: it gave none. */
+  /** The definition as the directory sent it, or null if it has sent none. */
   #pushed: GroupDefinition | null;
   #catchingUp: Promise<boolean> | null = null;
-  /** Knowledge when the directory was asked: young enough to decide about newcomers. */
+  /** Whether the definition was recent enough to decide about new calls when the directory was last asked. */
   #wasFresh = false;
-  /** The directory tells this pool of every change, and it has read what held when that began. */
+  /**
+   * Whether the directory notifies this pool of every change, and the pool has read the version from which that holds.
+   */
   #listed: boolean;
   #hadSuccess: boolean;
   #isListing = false;
   #listAgainAt = -Infinity;
   #hearAgainAt = -Infinity;
   #readAt = -Infinity;
-  /** Answers and pushes that the directory has sent so far. */
+  /** Answers and pushes received from the directory so far. */
   #heard = 0;
-  /** A newcomer was routed by an older version, and the directory has not said since that it has a newer one. */
+  /** Whether a new call was routed by an older version and the directory has not sent a newer one since. */
   #isContradicted = false;
-  /** Messages to the directory, one after the other: a late `unlist` must not undo a `list`. */
+  /** Serializes messages to the directory: a late `unlist` must not undo a `list`. */
   #reported: Promise<unknown> = Promise.resolve();
 
   constructor(parts: DirectoryLinkParts) {
@@ -88,7 +90,7 @@ export class DirectoryLink {
     const assumed = store.recall('assumed');
     const listed = store.recall('listed');
     this.#listed = listed === REPORTED;
-    // It is written with the first success.
+    // The row is written with the first success.
     this.#hadSuccess = listed !== null;
     this.#pushed = pushed === null ? null : (JSON.parse(pushed) as GroupDefinition);
     this.#definition = definitionFrom(
@@ -101,31 +103,31 @@ export class DirectoryLink {
     return this.#definition;
   }
 
-  /** The definition as the directory gave it. Null: it gave none. */
+  /** The definition as the directory sent it, or null if it has sent none. */
   get pushed(): GroupDefinition | null {
     return this.#pushed;
   }
 
-  /** The partition that the pool is of; null: its group is not split. */
+  /** The pool's partition, or null if its group is not partitioned. */
   get partition(): string | null {
     return this.#parts.identity.partition;
   }
 
-  /** The pool had a success, in this instance or in one before. */
+  /** Whether the pool had a success, in this or an earlier instance. */
   get hadSuccess(): boolean {
     return this.#hadSuccess;
   }
 
-  /** The group was configured once and is no more. */
+  /** Whether the group was configured and is no longer. */
   get isRetired(): boolean {
     return isRetired(this.#parts.identity, this.#definition);
   }
 
   /**
-   * Has the directory read where it pushes nothing to a paused pool, for somebody who waits and asks again:
-   * nobody who waits brings a newer version along, and a pause that has ended would hold for all of them.
+   * Reads the directory for a waiter of a paused pool that receives no pushes. Waiters bring no newer version, so an
+   * ended pause would otherwise remain in force for all of them.
    */
-  hear(): void {
+  refreshIfPaused(): void {
     const now = this.#parts.now();
     const { paused } = this.#definition.switches;
     if (!paused || this.#listed || now < this.#hearAgainAt) return;
@@ -134,15 +136,15 @@ export class DirectoryLink {
   }
 
   /**
-   * Tells whether the directory is to be read before a newcomer is decided about. It need not tell this pool of changes,
-   * and a Worker may have routed the call by a copy that is minutes old. And where the call brings an older version than
-   * the pool's, it may be the pool's that nobody has any more: a new directory begins at 0, a restored one further back.
+   * Whether the directory must be read before deciding about a new call. The directory may not notify this pool, and a
+   * Worker may have routed the call by a copy that is minutes old. If the call brings an older version than the pool's,
+   * the pool's version may be the obsolete one: a new directory starts at 0, and a restored one further back.
    */
   isToRead(configVersion: number): boolean {
     const isOlder = configVersion < this.#definition.version;
     const isReported = this.#listed && this.#parts.isInWindow();
     if (this.#parts.isOnTrial || (isReported && !isOlder)) return false;
-    // Who comes while it is read waits for that answer, too, unless it is read for something else.
+    // Calls that arrive during the read wait for its answer, unless it is read for another reason.
     return this.#catchingUp === null ? !this.#isFresh : isOlder || !this.#wasFresh;
   }
 
@@ -150,12 +152,13 @@ export class DirectoryLink {
     return this.#parts.now() - this.#readAt <= KNOWN_MS_MAX;
   }
 
-  /** Reads the directory, for a ticket that was routed by another version than this one, or nobody knows. False: in vain. */
+  /** Reads the directory for a ticket that was routed by another version. Returns false if the read failed. */
   catchUp(configVersion = Infinity): Promise<boolean> {
     if (configVersion < this.#definition.version) this.#isContradicted = true;
     if (this.#catchingUp !== null) return this.#catchingUp;
     this.#wasFresh = this.#isFresh;
-    // Also where it fails: what is known is better than a refusal, and not every newcomer is to wait for it.
+    // Set even if the read fails. The last definition is better than a rejection, and not every new call should wait
+    // for the directory.
     this.#readAt = this.#parts.now();
     this.#catchingUp = this.#readDirectory().finally(() => {
       this.#catchingUp = null;
@@ -164,14 +167,14 @@ export class DirectoryLink {
   }
 
   /**
-   * Tells the directory that the pool is in use, and takes over what it answers. In a window nobody waits for it; else
-   * newcomers do. False: in vain.
+   * Reports to the directory that the pool is in use, and applies its answer. In a window no call waits for this,
+   * otherwise new calls do. Returns false on failure.
    */
   wake(): Promise<boolean> {
     return this.#parts.isInWindow() ? this.#readDirectory(true) : this.catchUp();
   }
 
-  /** Reads the directory. An answer that comes too late for those who wait is taken over nevertheless. */
+  /** Reads the directory. An answer that is too late for waiting calls is still applied. */
   async #readDirectory(isWord = !this.#parts.isInWindow()): Promise<boolean> {
     try {
       const before = this.#heard;
@@ -187,17 +190,20 @@ export class DirectoryLink {
     }
   }
 
-  /** Whether the directory keeps what the pool says of its use: not of one whose key had no success yet. */
+  /** Whether the directory stores the pool's reports. It does not for a pool whose key had no success yet. */
   get isKept(): boolean {
     const { isOnTrial: isUnverified, identity } = this.#parts;
     if (isUnverified || this.isRetired) return false;
     if (this.#listed) return true;
-    // The directory knows whether a new one is of a group that is configured.
+    // For a new pool the directory decides whether its group is configured.
     const { version, config } = this.#definition;
     return identity.partition === null && (version === 0 || config !== null);
   }
 
-  /** Tells the directory that nobody uses the pool. The next newcomer is decided about by what that says then. */
+  /**
+   * Reports to the directory that the pool rests. The next new call is decided by the directory's definition at that
+   * time.
+   */
   async rest(window: number): Promise<void> {
     this.#readAt = -Infinity;
     const { env, after } = this.#parts;
@@ -210,12 +216,12 @@ export class DirectoryLink {
     this.#take({ definition, isListed: false }, heardBefore);
   }
 
-  /** Reads the directory by the message that the pool is in use. */
+  /** Reads the directory with the message that the pool is in use. */
   async #wake(heardBefore: number): Promise<void> {
     const { env, nextWindow, onOpened, onWatched } = this.#parts;
     const window = nextWindow();
     const woken = await directoryOf(env).wake(this.#present(window));
-    // It rested for so long that the directory took it off the list.
+    // The pool rested for so long that the directory removed it from the list.
     if (!woken.isListed) this.#setListed(false);
     this.#take(woken, heardBefore);
     if (this.isKept) onOpened(window);
@@ -226,14 +232,14 @@ export class DirectoryLink {
     const { identity, idleMs, said, costs } = this.#parts;
     const { config } = this.#definition;
     const place = config === null ? {} : { jurisdiction: config.jurisdiction };
-    const told = costs();
-    const ofCosts = told === null ? {} : { costs: told };
+    const spent = costs();
+    const ofCosts = spent === null ? {} : { costs: spent };
     return { ...identity, ...place, window, idleMs: idleMs(), said: said(), ...ofCosts };
   }
 
   /**
-   * Takes an answer of the directory over. One that is older than what is known counts where a newcomer says so too, unless
-   * the directory was heard of since it was asked: answers may come late.
+   * Applies an answer of the directory. An answer with an older version counts only if a new call was routed by an
+   * older version too, and no other message of the directory arrived since the request: answers may be late.
    */
   #take({ definition: answer, isListed }: Woken, heardBefore: number): void {
     const isBack = this.#isContradicted && answer.version < this.#definition.version;
@@ -241,21 +247,21 @@ export class DirectoryLink {
     if (!isBack) {
       const isNews = answer.version > this.#definition.version;
       this.adopt(answer);
-      // Nobody has told it of that: it may be on the list of a directory that is no more.
+      // The pool was not notified of that version, so it may be on the list of a directory that no longer exists.
       if (isNews && this.#listed && !isListed && !this.isRetired) this.#beginListing();
       return;
     }
     if (this.#heard !== heardBefore) {
-      this.#readAt = -Infinity; // the next newcomer settles it
+      this.#readAt = -Infinity; // the next new call reads again
       return;
     }
     this.#heard += 1;
-    // Another directory does not know this pool, and would tell it of no change.
+    // Another directory does not list this pool, and would not notify it of changes.
     this.#setListed(false);
     this.#define(answer, true);
   }
 
-  /** Takes a definition over that is newer, or that says of the same version that the pool takes no calls. */
+  /** Applies a definition that is newer, or that says for the same version that the pool receives no calls. */
   adopt(pushed: GroupDefinition): void {
     this.#readAt = this.#parts.now();
     this.#heard += 1;
@@ -272,7 +278,7 @@ export class DirectoryLink {
     this.#parts.onChange(moved);
   }
 
-  /** Takes over the limit of an automatic group, which only the Worker's tables know. */
+  /** Applies the limit of an automatic group, which only the Worker's tables contain. */
   assume(assumed: AssumedLimit | null): void {
     if (assumed === null) return;
     const known = this.#definition.assumed;
@@ -282,11 +288,11 @@ export class DirectoryLink {
     this.#parts.onChange(false);
   }
 
-  /** Notes a 2xx. The first gets the pool listed: a key that no provider accepts never does. */
+  /** Records a 2xx. The first one lists the pool, so a key that no provider accepts is never listed. */
   proved(): void {
     if (!this.#hadSuccess) {
       this.#hadSuccess = true;
-      // Before the directory answers: an instance that is reset meanwhile must not be taken for one without a success.
+      // Written before the directory answers, so that a reset meanwhile does not lose the success.
       this.#parts.store.remember('listed', 'false');
     }
     if (this.#listed || this.#parts.now() < this.#listAgainAt) return;
@@ -313,24 +319,27 @@ export class DirectoryLink {
       this.#listAgainAt = this.#parts.now() + LIST_AGAIN_MS;
       return;
     }
-    // Of a change before that nobody has told it.
+    // The pool was not notified of a change before that.
     if (await this.#readDirectory()) this.#setListed(true);
   }
 
-  /** Takes a retired pool that has become empty off the list. */
+  /** Removes an empty, retired pool from the list. */
   leave(): void {
     if (!this.#listed || !this.isRetired) return;
     const { identity, costs, waitUntil } = this.#parts;
     waitUntil(this.#unlist(identity, costs() ?? undefined).catch(() => {}));
   }
 
-  /** Takes the pool off the list until its next 2xx, even if the pool did not know that it was listed. */
+  /** Removes the pool from the list until its next 2xx, even if the pool did not know that it was listed. */
   async forget(jurisdiction: GroupConfig['jurisdiction']): Promise<void> {
     const { identity, costs } = this.#parts;
     await this.#unlist({ ...identity, jurisdiction }, costs() ?? undefined);
   }
 
-  /** Counts as not told from now on, also if the message fails: one that is listed still is only told in vain. */
+  /**
+   * The pool counts as not notified from now on, even if the message fails. If it is still listed, notifications have
+   * no effect.
+   */
   #unlist(...[pool, costs]: Parameters<DirectoryRpc['unlist']>): Promise<void> {
     this.#setListed(false);
     return this.#tell(() => {
@@ -340,9 +349,9 @@ export class DirectoryLink {
   }
 
   #tell<T>(work: () => Promise<T>): Promise<T> {
-    const told = this.#reported.then(work);
-    this.#reported = told.catch(() => {});
-    return told;
+    const sent = this.#reported.then(work);
+    this.#reported = sent.catch(() => {});
+    return sent;
   }
 
   #setListed(listed: boolean): void {

@@ -14,15 +14,15 @@ interface EffectTargets {
   readonly batch: Batch;
   readonly acquires: ParkedAcquires;
   readonly renewals: Renewals;
-  /** Those of loans. */
+  /** Renewals of prefetched slots. */
   readonly loanRenewals: Renewals;
-  /** Makes the handle on a lease that its answer carries. */
+  /** Creates the handle on a lease that its answer carries. */
   readonly handle: (id: LeaseId, attachment: number) => LeaseHandle;
-  /** Told as an answer with a lease leaves, behind the write that it waited for. */
+  /** Called when an answer with a lease leaves, after the write that it waited for. */
   readonly onLeaving: () => void;
-  /** Until when the holder of a lease may count on it, as the answer leaves. */
+  /** Returns until when the holder of a lease may rely on it, at the time the answer leaves. */
   readonly countsUntil: (lease: ActiveLease) => number;
-  /** Fields of a grant's answer besides its lease. */
+  /** Fields of a grant's answer in addition to its lease. */
   readonly grantFields: (
     lease: ActiveLease,
   ) => Pick<GrantedReply, 'configVersion' | 'wantsServed' | 'hasWaiters' | 'rates'>;
@@ -36,7 +36,6 @@ export class EffectRunner {
     this.#targets = targets;
   }
 
-  /** Performs the effects of one step, in their order. */
   run(effects: readonly Effect[]): void {
     for (const effect of effects) this.#runOne(effect);
     this.#targets.batch.settle();

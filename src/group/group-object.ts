@@ -42,8 +42,8 @@ import { claimFrom } from './requests.ts';
 // oxlint-disable require-await -- the contract is promises; a throw must become a rejection
 
 /**
- * The Durable Object of one pool of slots: the calls that a Worker may make (`GroupRpc` tells what each
- * does), and which part of the pool answers each. Every method here can be called from outside.
+ * The Durable Object of one pool. It maps the calls of Workers (documented in `GroupRpc`) to the part of the pool that
+ * answers each. Every method can be called from outside.
  */
 export class GroupObject extends DurableObject<Env> implements GroupRpc {
   readonly #pool: Pool;
@@ -58,7 +58,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   }
 
   /**
-   * Comes at the end of a window in which the directory counts the pool as in use, or to remove a pool that never had a
+   * Fires at the end of a window in which the directory has the pool as in use, or to remove a pool that never had a
    * success.
    */
   override async alarm(): Promise<void> {
@@ -89,7 +89,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#pool.loans.giveBack(request);
   }
 
-  // Holders that hold by an id, or whose stub no longer works.
+  // Holders by id, and holders whose stub no longer works.
 
   renew(id: string, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer> {
     return this.#pool.byId.renew(leaseId(id), status, held);
@@ -158,7 +158,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     return this.#pool.operator.dismiss(ticketId(ticket));
   }
 
-  // The directory, and the object with all trials.
+  // The directory, and the object that contains unverified pools.
 
   async reconfigure(pushed: GroupDefinition): Promise<void> {
     this.#pool.link.adopt(pushed);

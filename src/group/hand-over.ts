@@ -9,7 +9,7 @@ import type { Observation } from './observe/observation.ts';
 import type { PoolVerification } from './pool-verification.ts';
 import type { Shell } from './shell.ts';
 
-/** Maximum of trials that an object remembers to have taken over: the pool of many partitions takes over many. */
+/** Maximum hand-overs that an object remembers. The shared pool of many partitions receives many. */
 const VERIFICATIONS_MAX = 1_000;
 
 interface HandOverParts {
@@ -21,7 +21,7 @@ interface HandOverParts {
   readonly leases: Leases;
 }
 
-/** Both ends of the way of a pool from the object with all trials to its own. */
+/** Both sides of the hand-over of a verified pool from the object with all unverified pools to its own object. */
 export class HandOver {
   readonly #parts: HandOverParts;
   readonly #verificationId = crypto.randomUUID();
@@ -32,12 +32,15 @@ export class HandOver {
     this.#parts = parts;
   }
 
-  /** The pool's own object decides from now on, or is about to. */
+  /** Whether the pool's own object decides from now on, or is about to. */
   get hasBegun(): boolean {
     return this.#hasBegun;
   }
 
-  /** Ends the trial: who waits, and who comes now, is sent to the pool's own object, which goes on with this. */
+  /**
+   * Starts the hand-over. Waiting and new calls are sent to the pool's own object, which continues with the returned
+   * state.
+   */
   begin(): HandedPool {
     const { shell, link, observation } = this.#parts;
     this.#hasBegun = true;
@@ -51,12 +54,12 @@ export class HandOver {
     };
   }
 
-  /** Goes on with the trial, because the pool's own object could not take over. */
+  /** Continues here, because the pool's own object could not take over. */
   takeBack(): void {
     this.#hasBegun = false;
   }
 
-  /** Drops the leases that the pool's own object has taken over: holders are sent there. */
+  /** Drops the leases that the pool's own object has taken over. Their holders are redirected to it. */
   end(): void {
     const { shell } = this.#parts;
     for (const id of shell.state.leases.keys()) {
@@ -64,7 +67,7 @@ export class HandOver {
     }
   }
 
-  /** Takes over, in the pool's own object. */
+  /** Receives a handed-over pool in its own object. */
   async receive(handed: HandedPool): Promise<LeaseRpc[]> {
     const { shell, link, batch, observation, proof, leases } = this.#parts;
     const { trialId: verificationId, assumed, definition, calls, ...group } = handed;

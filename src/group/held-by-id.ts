@@ -1,6 +1,6 @@
 import { LEASE_TTL_MS } from '../core/words/settings.ts';
 
-/** How much longer than a lease a row counts, so that not every renewal writes one. */
+/** How much longer than its lease a row counts, so that not every renewal writes one. */
 const SLACK_MS = 15_000;
 
 interface HeldUntil {
@@ -9,8 +9,8 @@ interface HeldUntil {
 }
 
 /**
- * Slots of pools on trial whose holders may live longer than the process, because they hold their leases by an id.
- * `docs/storage-schema.md` describes the row. There are no more rows than such leases.
+ * Stores slots of unverified pools whose holders may outlive the process, because they hold their leases by id. There
+ * is at most one row per such lease. See `design/storage.md`.
  */
 export class HeldById {
   readonly #sql: SqlStorage;
@@ -28,13 +28,13 @@ export class HeldById {
     for (const { pool, slots, until } of rows) this.#held.set(pool, { slots, until });
   }
 
-  /** Reads how many slots an earlier process may have granted in a pool. */
+  /** Returns how many slots an earlier process may have granted in a pool. */
   slotsOf(pool: string, now: number): number {
     const held = this.#held.get(pool);
     return held === undefined || held.until <= now ? 0 : held.slots;
   }
 
-  /** Notes how many slots are held so, before anything is answered. */
+  /** Stores how many slots are held by id, before any answer is sent. */
   note(pool: string, slots: number, now: number): void {
     const known = this.#held.get(pool);
     const isKnown = known !== undefined && known.slots >= slots;
@@ -49,7 +49,7 @@ export class HeldById {
     );
   }
 
-  /** Forgets a pool in which nothing is held any more, or that has its own object. */
+  /** Deletes a pool that holds no such slots any more, or that has its own object. */
   forget(pool: string): void {
     if (this.#held.delete(pool)) this.#sql.exec('DELETE FROM held_by_id WHERE pool = ?', pool);
   }

@@ -5,7 +5,7 @@ import { NEVER, type GroupState } from '../core/state.ts';
 import { hasUse } from '../core/take-over.ts';
 import { earlier, type InstantMs } from '../core/words/ids.ts';
 
-/** Whether anybody holds or awaits a slot, or may hold one. */
+/** Whether a call holds a slot, waits for one, or may hold one. */
 export function isInUse({ leases, queue, unclaimed: orphaned, lending }: GroupState): boolean {
   return leases.size + queueLength(queue) + orphaned.slots + lending.slots > 0;
 }
@@ -32,19 +32,19 @@ function isStoppedFor({ pause, breaker }: Lessons, now: InstantMs): boolean {
 }
 
 /**
- * The instant since when nobody has held or awaited a slot of a pool. It outlives the instance, because an idle
- * object does not: it is unloaded within minutes, and when it was used last is when it wrote its bound.
+ * Tracks since when a pool is unused. The value outlives the instance: an idle object is unloaded within minutes, and
+ * its last write of the bound is when it was last used.
  */
 export class Idleness {
-  /** Null while the pool is in use. */
+  /** null while the pool is in use. */
   #since: InstantMs | null;
 
-  /** @param lastUsedAt when an instance before used it last; null: it is not known, and counts as now */
+  /** @param lastUsedAt when an earlier instance last used it. null means unknown, and counts as now. */
   constructor(lastUsedAt: InstantMs | null, now: InstantMs) {
     this.#since = lastUsedAt === null ? now : earlier(lastUsedAt, now);
   }
 
-  /** Notes the state after an event. */
+  /** Applies the state after an event. */
   note(state: GroupState, now: InstantMs): void {
     if (isInUse(state)) this.#since = null;
     else this.#since ??= now;

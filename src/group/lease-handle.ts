@@ -6,18 +6,18 @@ import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
 
-/** Attachments a millisecond, so that those of a later instance are larger than all of an earlier one. */
+/** Attachments per millisecond, so that those of a later instance are larger than all of an earlier one. */
 const ATTACHMENTS_PER_MS = 1_000;
 
-/** The most by which the clock of an older release that wrote no attachments was ahead. */
+/** Maximum by which the clock of an older release that stored no attachments was ahead. */
 const AHEAD_MAX_MS = 86_400_000;
 
-/** The first attachment that an instance gives out; `isAfterOlder`: after one of a release that wrote none. */
+/** The first attachment of an instance. `isAfterOlder` means that it follows a release that stored none. */
 export function firstAttachment(startedAt: InstantMs, isAfterOlder = false): number {
   return (startedAt + (isAfterOlder ? AHEAD_MAX_MS : 0)) * ATTACHMENTS_PER_MS;
 }
 
-/** Everything that a handle passes on to its pool. */
+/** Everything that a handle forwards to its pool. */
 export interface LeaseKeeper {
   renew(leaseId: LeaseId, status: number | null): Promise<RenewAnswer>;
   report(leaseId: LeaseId, signal: UpstreamSignal, isRepeat: boolean): Promise<void> | void;
@@ -28,7 +28,7 @@ export interface LeaseKeeper {
     settlement: Settlement | undefined,
     isSole?: boolean,
     notes?: CallNotes,
-    /** Of the answer that carried the lease. */
+    /** Attachment of the answer that carried the lease. */
     attachment?: number,
   ): Promise<void> | void;
   confirm(leaseId: LeaseId): Promise<void> | void;
@@ -37,8 +37,8 @@ export interface LeaseKeeper {
 }
 
 /**
- * One answer's hold on a lease. The runtime disposes of it when the context of the Worker that got it
- * ends, for whatever reason, so a Worker that dies frees its slot at once.
+ * One answer's hold on a lease. The runtime disposes of it when the context of its Worker ends for any reason, so a
+ * Worker that dies releases its slot at once.
  */
 export class LeaseHandle extends RpcTarget implements LeaseRpc {
   readonly #keeper: LeaseKeeper;

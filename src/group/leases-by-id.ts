@@ -17,7 +17,7 @@ interface LeasesByIdParts {
   readonly proof: PoolVerification;
 }
 
-/** Side of those that hold leases by their ids alone: nothing of theirs is parked between two renewals. */
+/** Serves holders that hold leases only by their ids. No call of theirs is parked between two renewals. */
 export class LeasesById {
   readonly #parts: LeasesByIdParts;
 
@@ -25,7 +25,7 @@ export class LeasesById {
     this.#parts = parts;
   }
 
-  /** @throws an instance that a newer one has replaced, which granted the lease */
+  /** @throws if a newer instance has replaced this one and granted the lease */
   async renew(id: LeaseId, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer> {
     const { shell, parked, acquires, leases, proof } = this.#parts;
     const arrivedAt = shell.now();

@@ -28,11 +28,13 @@ interface LeasesParts {
   readonly limitsSeen: LimitsSeen;
 }
 
-/** Holders' side of a pool: the handles that they get, and what they say through them or by a lease's id. */
+/**
+ * The holders' side of a pool: the handles that they receive, and their requests through a handle or by a lease's id.
+ */
 export class Leases implements LeaseKeeper {
   readonly #parts: LeasesParts;
   readonly #keeper: LeaseKeeper;
-  /** The answers with a lease that is held by its id, by attachment, whose requests still use it. */
+  /** For each lease that is held by its id, the attachments of answers whose requests still use it. */
   readonly #answers = new Map<LeaseId, Set<number>>();
 
   constructor(parts: LeasesParts) {
@@ -40,7 +42,7 @@ export class Leases implements LeaseKeeper {
     this.#keeper = parts.host?.keeperFor(this) ?? this;
   }
 
-  /** Makes an answer's handle on a lease. */
+  /** Creates an answer's handle on a lease. */
   handle(id: LeaseId, attachment: number): LeaseHandle {
     if (this.#lease(id)?.isById === true) {
       const answers = this.#answers.get(id) ?? new Set();
@@ -86,9 +88,9 @@ export class Leases implements LeaseKeeper {
     attachment?: number,
   ): void {
     if (outcome === 'unused' && this.#answers.has(id)) {
-      // Each request returns it before its answer is dropped. If two return it at once, the second one ends it.
+      // Each request returns the lease before its answer is dropped. If two return it at once, the second one ends it.
       if (attachment !== undefined) this.#forget(id, attachment);
-      // Another request for the lease has it too, and continues with it.
+      // Another request holds the lease too, and continues with it.
       if (this.#isHeldElsewhere(id)) return;
       this.#parts.parked.noteReturned(id);
     }
@@ -96,7 +98,7 @@ export class Leases implements LeaseKeeper {
     this.#end({ kind: 'release', leaseId: id, outcome, status, settlement, isSole, ...reported });
   }
 
-  /** Ends a lease for a holder whose handle no longer works: another instance may have heard of its end. */
+  /** Ends a lease for a holder whose handle no longer works. Another instance may have received its end. */
   releaseById(
     id: LeaseId,
     outcome: LeaseOutcome,
@@ -115,17 +117,17 @@ export class Leases implements LeaseKeeper {
     const { outcome, status = null, settlement, leaseId } = event;
     const reserved = this.#lease(leaseId)?.reserved ?? null;
     proof.note(status);
-    // No upstream's status tells of it. What it is charged must be kept all the same.
+    // No upstream status reports this end, but the charge must be kept.
     const isCharged = reserved !== null && (settlement ?? reserved).usd > 0;
     if (status === null && outcome === 'success' && isCharged) proof.give();
     shell.apply(event);
   }
 
   /**
-   * Answers only behind a write that is not too old, and has arrived: that fails in an instance that another one has replaced, and
-   * its holders find their way to the new one before that gives their slots away.
+   * Waits until a recent write is confirmed. In an instance that was replaced the write fails, so its holders reach the
+   * new instance before that grants their slots again.
    *
-   * @param isById a lease is held by its id: what is on disk must tell that such holders may live longer than the process
+   * @param isById the lease is held by its id, so the disk must record that such holders may outlive the process
    */
   async verifyCurrent(isById = false): Promise<void> {
     const { shell, batch } = this.#parts;
@@ -159,7 +161,7 @@ export class Leases implements LeaseKeeper {
     return this.#parts.shell.state.leases.get(id);
   }
 
-  /** Whether another request also has a lease, or has confirmed it. */
+  /** Whether another request also holds a lease, or has confirmed it. */
   #isHeldElsewhere(id: LeaseId): boolean {
     return this.#answers.has(id) || this.#lease(id)?.waitsElsewhere === false;
   }

@@ -3,7 +3,7 @@ import { instant, leaseId, ticketId } from '../core/words/ids.ts';
 import type { Reserved } from '../core/words/usage.ts';
 import type { Tables } from './tables.ts';
 
-/** The columns of a lease in releases up to 0.1.0, which wrote a row for each. */
+/** The columns of a lease in releases up to 0.1.0, which wrote a row for each lease. */
 interface OldRow {
   readonly id: string;
   readonly ticket: string;
@@ -21,8 +21,8 @@ interface OldRow {
 const HAS_TABLE = `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'lease'`;
 
 /**
- * Takes the leases out of the rows of an older release, once: the table goes in the same transaction as what is
- * written of them. Those of another process died with it.
+ * Migrates the lease rows of an older release once. The table is dropped in the transaction that stores the leases in
+ * their new form. Leases of another process ended with it.
  */
 export function takeOldLeases(tables: Tables, bootId: string): HandedLease[] {
   if (!tables.isOpen || tables.read(HAS_TABLE).length === 0) return [];

@@ -16,7 +16,7 @@ import type { DirectoryLink } from './directory-link.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { Shell } from './shell.ts';
 
-/** Operators' side of a pool. They hear that something is done once no reset can undo it. */
+/** The operators' side of a pool. An action is reported as done once no reset can undo it. */
 export class Operator {
   readonly #shell: Shell;
   readonly #batch: Batch;
@@ -38,30 +38,30 @@ export class Operator {
     return isRevoking;
   }
 
-  /** Takes back the slots of all calls that are meant. Returns their tickets. */
+  /** Revokes the slots of all matching calls. Returns their tickets. */
   async revokeAll(filter: CallFilter, isDry: boolean): Promise<string[]> {
-    const meant = [...this.#shell.state.leases.values()]
-      .filter(({ phase, holder }) => phase === 'held' && isMeant(holder, filter))
+    const matched = [...this.#shell.state.leases.values()]
+      .filter(({ phase, holder }) => phase === 'held' && matches(holder, filter))
       .map(({ id }) => id);
-    const tickets = meant.map(ticketOf);
+    const tickets = matched.map(ticketOf);
     if (isDry) return tickets;
-    for (const id of meant) this.#shell.apply({ kind: 'revoke', leaseId: id });
+    for (const id of matched) this.#shell.apply({ kind: 'revoke', leaseId: id });
     await this.#batch.written();
     return tickets;
   }
 
-  /** Takes all calls that are meant out of the queue. Returns their tickets. */
+  /** Removes all matching calls from the queue. Returns their tickets. */
   dismissAll(filter: CallFilter, isDry: boolean): string[] {
-    const meant = [...this.#shell.state.queue.byTicket.values()]
-      .filter(({ ticket }) => isMeant(ticket.holder, filter))
+    const matched = [...this.#shell.state.queue.byTicket.values()]
+      .filter(({ ticket }) => matches(ticket.holder, filter))
       .map(({ ticket }) => ticket.id);
-    if (!isDry) for (const id of meant) this.dismiss(id);
-    return meant;
+    if (!isDry) for (const id of matched) this.dismiss(id);
+    return matched;
   }
 
-  /** Corrects the spend of a budget, once for each id. Null: there is no such member. */
+  /** Corrects the spend of a budget, once for each id. Returns null if there is no such member. */
   async correctSpend(wanted: NewCorrection): Promise<CorrectedSpend | null> {
-    // A pool that rests, or was never called, may not know its members yet.
+    // A pool that rests or was never called may not know its members yet.
     if (wanted.member !== null) await this.#link.catchUp();
     this.#shell.apply({ kind: 'correct_spend', correction: wanted });
     await this.#batch.written();
@@ -69,7 +69,7 @@ export class Operator {
     return correction === null ? null : this.#corrected(correction);
   }
 
-  /** Undoes a correction. Null: no correction has that id. */
+  /** Undoes a correction. Returns null if there is none with that id. */
   async undoCorrection(id: string): Promise<CorrectedSpend | null> {
     const before = this.#correction(id);
     if (before === null) return null;
@@ -78,7 +78,7 @@ export class Operator {
     return this.#corrected(this.#correction(id) ?? before);
   }
 
-  /** Lists the corrections of the budgets of the group and its members, the last one first. */
+  /** Lists the corrections of the budgets of the group and its members, latest first. */
   corrections(): readonly SpendCorrection[] {
     return allLedgers(this.#shell.state)
       .flatMap(({ controls }) => correctionsOf(controls.spend))
@@ -104,16 +104,16 @@ export class Operator {
     await this.#batch.written();
   }
 
-  /** Forgets that a member is out. False: there is none of that name. */
+  /** Ends the ejection of a member. Returns false if there is no such member. */
   async bringBack(member: MemberId): Promise<boolean> {
-    // A pool that rests, or was never called, need not have heard of its members yet, nor that it is switched on.
+    // A pool that rests or was never called may not know its members yet, nor that the member is enabled.
     await this.#link.catchUp();
     this.#shell.apply({ kind: 'bring_back', member });
     await this.#batch.written();
     return this.#shell.state.settings.members.some(({ id }) => id === member);
   }
 
-  /** Waiters are never stored, so there is no row to wait for. */
+  /** Waiters are never stored, so this waits for no write. */
   promote(id: TicketId, lane: Lane | null, toFront: boolean): boolean {
     const waits = this.#waits(id);
     this.#shell.apply({ kind: 'promote', ticketId: id, lane, toFront });
@@ -132,7 +132,7 @@ export class Operator {
   }
 }
 
-function isMeant(holder: Holder, { tenant, agent, model, upstream }: CallFilter): boolean {
+function matches(holder: Holder, { tenant, agent, model, upstream }: CallFilter): boolean {
   return (
     (tenant === undefined || holder.tenant === tenant) &&
     (agent === undefined || holder.agent === agent) &&

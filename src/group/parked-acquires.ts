@@ -17,31 +17,31 @@ export type AnsweringEffect = Extract<
 
 type PendingEffect = Extract<Effect, { kind: 'pending' }>;
 
-/** An end of a wait that its caller has to hear of. */
+/** An end of a wait that must be reported to the caller. */
 type WaitEnd = Extract<AnsweringEffect, { kind: 'reject' | 'declined' | 'moved' }>;
 
-/** The limits of requests and tokens that a refused call is told of. */
+/** The rate limits that a rejection reports to its caller. */
 type RefusedRates = Pick<Extract<AcquireAnswer, { kind: 'rejected' }>, 'rates'>;
 
 const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
 
 /**
- * The parked acquire (or resume) call of each ticket, and what it is answered. Callers of waiters that nobody is parked
- * for hear how it ended when they ask again.
+ * The parked acquire or resume call of each ticket, and its answers. If no call is parked when a wait ends, the caller
+ * receives the result with its next request.
  */
 export class ParkedAcquires {
   readonly #configVersion: () => number;
   readonly #rates: () => RefusedRates;
   readonly #nextAttachment: () => number;
   readonly #parked = new Map<TicketId, Resolve>();
-  /** Waiters that an operator took out, and whose callers may still be on their way back. */
+  /** Waiters that an operator removed. Their callers may still ask again. */
   readonly #dismissed: BoundedSet<TicketId>;
-  /** Ends that nobody has heard of. */
+  /** Ends of waits that have not been reported yet. */
   readonly #missed: BoundedMap<TicketId, WaitEnd>;
   /** The next attempt of each ticket whose lease was returned unused, so that the ticket may wait again. */
   readonly #nextAttempts: BoundedMap<TicketId, number>;
 
-  /** @param waitersMax waiters that there may be: as many may miss how it ended */
+  /** @param waitersMax maximum waiters. As many ends may be unreported. */
   constructor(
     configVersion: () => number,
     rates: () => RefusedRates,
@@ -56,17 +56,16 @@ export class ParkedAcquires {
     this.#nextAttempts = new BoundedMap(waitersMax);
   }
 
-  /** The call that is parked for a ticket now, for the next one to answer when it has superseded it. */
+  /** The call that is parked for a ticket now. A superseding call answers it. */
   current(id: TicketId): Resolve | undefined {
     return this.#parked.get(id);
   }
 
-  /** Parks a call in place of an earlier one. */
   park(id: TicketId, resolve: Resolve): void {
     this.#parked.set(id, resolve);
   }
 
-  /** Takes out the call of a ticket, to be answered with its lease. */
+  /** Removes the call of a ticket, to be answered with its lease. */
   take(id: TicketId): Resolve | undefined {
     const parked = this.#parked.get(id);
     this.#parked.delete(id);
@@ -76,13 +75,13 @@ export class ParkedAcquires {
   answer(effect: AnsweringEffect): void {
     const parked = this.take(effect.ticketId);
     if (parked !== undefined) return parked(this.#answerTo(effect));
-    // Who is gone hears so whenever he asks.
+    // A lease that is gone is reported at every request.
     if (effect.kind !== 'pending' && effect.kind !== 'gone' && effect.kind !== 'unread') {
       this.#missed.set(effect.ticketId, effect);
     }
   }
 
-  /** Takes out how the wait of a ticket ended while nobody was parked for it; undefined: it did not. */
+  /** Removes and returns how the wait of a ticket ended while no call was parked, or undefined if it did not. */
   takeMissed(id: TicketId): AcquireAnswer | undefined {
     const missed = this.#missed.get(id);
     if (missed === undefined) return undefined;
@@ -90,19 +89,22 @@ export class ParkedAcquires {
     return this.#ending(missed);
   }
 
-  /** Has acquire calls of this ticket that would hear `gone` hear from now on that it was cancelled. */
+  /** Makes acquire calls of this ticket receive `cancelled` instead of `gone` from now on. */
   dismiss(id: TicketId): void {
     this.#dismissed.add(id);
   }
 
-  /** Notes that a lease was returned unused: its ticket continues with the next attempt, whichever request asks for it. */
+  /**
+   * Records that a lease was returned unused. Its ticket continues with the next attempt, whichever request asks for
+   * it.
+   */
   noteReturned(id: LeaseId): void {
     this.#nextAttempts.set(ticketOf(id), attemptOf(id) + 1);
   }
 
-  /** Finds the attempt of a ticket here, which is never before the requested one. */
-  attemptOf(id: TicketId, asked: number): number {
-    return Math.max(asked, this.#nextAttempts.get(id) ?? 0);
+  /** Returns the attempt of a ticket here, which is never before the requested one. */
+  attemptOf(id: TicketId, requested: number): number {
+    return Math.max(requested, this.#nextAttempts.get(id) ?? 0);
   }
 
   pending(at: QueuePosition & Pick<PendingEffect, 'askAgainMs'>): AcquireAnswer {

@@ -8,11 +8,11 @@ interface ProofParts {
   readonly tables: Tables;
   readonly rows: RowWriter;
   readonly link: DirectoryLink;
-  /** Null: the pool has an object of its own. */
+  /** null if the pool has its own object. */
   readonly host: VerificationHost | null;
 }
 
-/** The proof that a pool is worth a row: its first 2xx, or 101. From then on it is stored, and listed. */
+/** Records the first success of a pool (2xx or 101). From then on the pool is stored and listed. */
 export class PoolVerification {
   readonly #parts: ProofParts;
 
@@ -25,12 +25,11 @@ export class PoolVerification {
     return this.#parts.tables.isOpen;
   }
 
-  /** Takes note of an upstream's status. */
   note(status: number | null): void {
     if (status !== null && isTaken(status)) this.give();
   }
 
-  /** Stores and lists the pool, or has it handed to an object that does. */
+  /** Stores and lists the pool, or starts its hand-over to an object that does. */
   give(): void {
     const { rows, link, host } = this.#parts;
     if (host !== null) return host.onVerified();

@@ -49,8 +49,8 @@ import type { VerificationHost } from './verification-host.ts';
 import { waitersMax } from './waiters-max.ts';
 
 /**
- * One pool of slots: its parts, and what each of them is given. It is in an object of its own, or, while it
- * is on trial where Headgate hosts itself, in one with many others, whose `host` it is told.
+ * One pool of slots: creates its parts and connects them. It is in its own object. An unverified pool of a self-hosted
+ * Headgate shares an object with many others, its `host`.
  */
 export class Pool {
   readonly shell: Shell;
@@ -67,7 +67,7 @@ export class Pool {
   readonly removal: Removal;
   /** Writes what waits for a later write. */
   readonly flush: () => void;
-  /** An instance before, whose window may be open still, has left something. */
+  /** Whether an earlier instance, whose window may still be open, has stored something. */
   readonly recallsWindow: boolean;
 
   constructor(ctx: DurableObjectState, env: Env, host: VerificationHost | null = null) {
@@ -110,7 +110,7 @@ export class Pool {
     const waiters = waitersMax(env);
     const settings = settingsOf(link.definition, waiters, identity.partition);
     const first = firstAttachment(startedAt, stored.leases.length > 0);
-    // Where the limit is what an operator has set, a reset must not give it out twice: every grant is covered on disk.
+    // If an operator has set the limit, a reset must not grant it twice, so every grant is covered on disk.
     const isStored = tables.isOpen || (host === null && !isOfProviderKey(identity));
     const state = recover(settings, stored, first, isStored, startedAt);
     const costs = new CostView(state.controls, costRows);
@@ -155,7 +155,7 @@ export class Pool {
     const reported = { onConfirmed, onWritten, abort };
     const writer = { state, store, bounds, observation, now, after, sync, ...reported };
     const rows = new RowWriter(writer);
-    // Where hundreds of pools share an object, the runtime fires their timers one by one, and allows 10,000.
+    // Hundreds of pools may share an object. The runtime fires their timers one by one and allows 10,000.
     const batch = new Batch(
       (isBound) => rows.write(isBound),
       () => isCovered(state.bound, now()),
@@ -225,7 +225,7 @@ export class Pool {
     this.byId = new LeasesById({ shell, parked, acquires, leases, proof });
     this.presence = presence;
     this.removal = removal;
-    // Other alarms than that of a window are for the removal.
+    // Alarms other than that of a window are for the removal.
     this.recallsWindow = tables.isOpen && stored.isOfProcess && link.isKept;
     this.operator = new Operator(shell, batch, parked, link);
     this.view = new PoolView({
@@ -239,7 +239,7 @@ export class Pool {
       limitsSeen,
     });
     idleness.note(state, startedAt);
-    // Written at once: whatever was handed out before counts from now on, and an older instance cannot write any more.
+    // Written at once: slots granted before count from now on, and an older instance cannot write any more.
     if (slotsHeld(state) > 0) rows.write(true);
     shell.arm();
   }
@@ -254,7 +254,7 @@ function tablesOf(
   return isVerifiedLater(identity) ? Tables.ofUnproved(storage.sql) : new Tables(storage.sql, true);
 }
 
-/** Tells the room in the group's limits; nothing where it has none. */
+/** Returns the remaining room of the group's rate limits, or nothing if it has none. */
 function ratesNow({ controls, settings }: GroupState, now: InstantMs): Pick<GrantedReply, 'rates'> {
   const rates = rateRooms(controls.rates, settings.rates, now);
   return rates.length === 0 ? {} : { rates };

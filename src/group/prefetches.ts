@@ -19,7 +19,7 @@ interface PrefetchesParts {
   readonly leases: Leases;
 }
 
-/** Isolates' side of a pool: the loans that they keep and give back. */
+/** The isolates' side of a pool: prefetched slots that they keep and return. */
 export class Prefetches {
   readonly #parts: PrefetchesParts;
 
@@ -51,7 +51,7 @@ export class Prefetches {
     return answer;
   }
 
-  /** @throws an instance that a newer one has replaced, which lent some of them */
+  /** @throws if a newer instance has replaced this one and prefetched some of the slots */
   giveBack(request: GiveBackRequest): void {
     const { shell } = this.#parts;
     const claims = claimsFrom(request);
@@ -71,7 +71,7 @@ export class Prefetches {
   }
 }
 
-/** The answer by which a request keeps a loan. */
+/** The answer through which a request keeps prefetched slots. */
 class PrefetchHandle extends RpcTarget implements PrefetchRpc {
   readonly #prefetches: Prefetches;
   readonly #id: LeaseId;

@@ -2,43 +2,45 @@ import type { InstantMs } from '../core/words/ids.ts';
 import { pause } from '../runtime/background.ts';
 import type { Schedule } from '../runtime/call-clock.ts';
 
-/** How long after a message that failed the next one is sent, and how many are sent at the end of a window. */
+/** Delay before a failed message is repeated, and number of attempts at the end of a window. */
 const AGAIN_MS = 1_000;
 const ATTEMPTS = 3;
 
 interface PresenceParts {
   readonly now: () => InstantMs;
   readonly after: Schedule;
-  /** Whether somebody holds or awaits a slot here, or the end of a pause. */
+  /** Whether a call holds a slot, waits for one, or waits for the end of a pause. */
   readonly isInUse: () => boolean;
-  /** How long nobody has used the pool, by what instances before wrote, too. */
+  /** How long the pool has been unused, including the time of earlier instances. */
   readonly idleMs: () => number;
-  /** Whether the directory keeps what the pool says. */
+  /** Whether the directory stores the pool's reports. */
   readonly isKept: () => boolean;
   readonly windowMs: number;
-  /** Has the object woken at the end of a window, also if it is no more in memory by then. Null: no more. */
+  /** Sets the alarm for the end of a window, which wakes an unloaded object. null clears it. */
   readonly setAlarm: (at: number | null) => void;
-  /** Tells the directory that the pool is in use, and takes over what it answers. False: in vain. */
+  /** Reports to the directory that the pool is in use, and applies its answer. Returns false on failure. */
   readonly wake: () => Promise<boolean>;
-  /** Tells the directory that the pool rests, which ends windows up to this one. */
+  /** Reports to the directory that the pool rests, which ends windows up to this one. */
   readonly rest: (window: number) => Promise<void>;
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
 
 /**
- * Tells the directory when the pool is in use, at most once in a window, and at the end of one that nobody has used it for
- * long. In a window the directory tells the pool of changes; one that rests reads it before it takes a newcomer.
+ * Reports to the directory that the pool is in use, at most once per window, and at the end of a window that it rests.
+ * In a window the directory notifies the pool of changes. A resting pool reads the directory before it accepts a new
+ * call.
  *
- * That a window is open is known by messages and by the alarm for its end, not by a clock: it opens when the directory has
- * answered, and is over before it is told so. A window is named by its end, and later ones have larger names.
+ * Whether a window is open depends on messages and on the alarm for its end, not on a clock. It opens when the
+ * directory has answered, and ends before the directory is notified. A window is named by its end, and later ones have
+ * larger names.
  */
 export class Presence {
   readonly #parts: PresenceParts;
-  /** The end of the window. Null: the pool rests, or nobody knows. */
+  /** The end of the window, or null if the pool rests or its state is unknown. */
   #endsAt: number | null = null;
-  /** The last window that was asked for. */
-  #asked = -Infinity;
-  /** Windows up to this one are over. */
+  /** The last window that was requested. */
+  #requested = -Infinity;
+  /** Windows up to this one have ended. */
   #over = -Infinity;
   #isSending = false;
   #againAt = -Infinity;
@@ -47,37 +49,37 @@ export class Presence {
     this.#parts = parts;
   }
 
-  /** Whether the directory tells this pool of changes. */
+  /** Whether the directory notifies this pool of changes. */
   get isInWindow(): boolean {
     return this.#endsAt !== null;
   }
 
   /**
-   * Goes on in the window that an instance before has opened, whose alarm is set still. An alarm that is due may have been
-   * on its way already.
+   * Continues the window that an earlier instance opened, if its alarm is still set. An alarm that is due may already
+   * have fired.
    */
   recall(alarmAt: number | null): void {
     const { now, windowMs } = this.#parts;
     if (alarmAt === null || alarmAt <= now()) return;
-    // The wall clock was set back since the alarm was set, which would come as much later.
+    // The wall clock was set back since the alarm was set, so the alarm would fire late.
     if (alarmAt > now() + windowMs) return this.#open(now() + windowMs);
     this.#endsAt = alarmAt;
-    this.#asked = alarmAt;
+    this.#requested = alarmAt;
   }
 
-  /** Names the window that a message asks for. */
+  /** Returns the name of the window that a message requests. */
   nextWindow(): number {
     const { now, windowMs } = this.#parts;
-    this.#asked = Math.max(now() + windowMs, this.#asked + 1);
-    return this.#asked;
+    this.#requested = Math.max(now() + windowMs, this.#requested + 1);
+    return this.#requested;
   }
 
-  /** Notes that the directory knows of a window, and has told what holds. The answer may be a late one. */
+  /** Records that the directory opened a window and returned the current definition. The answer may be late. */
   opened(window: number): void {
     if (window > Math.max(this.#over, this.#endsAt ?? this.#parts.now())) this.#open(window);
   }
 
-  /** Notes an event. `isNews`: it may have changed what the directory keeps of a pool that rests. */
+  /** Handles an event. `isNews` means that it may have changed what the directory stores of a resting pool. */
   note(isNews: boolean): void {
     const { isInUse, isKept, now, wake, waitUntil } = this.#parts;
     if (!isKept()) {
@@ -87,37 +89,38 @@ export class Presence {
     if (this.#isOpen() || this.#isSending || now() < this.#againAt) return;
     if (!isNews && !isInUse()) return;
     this.#isSending = true;
-    const sent = wake().then((isHeard) => {
+    const sent = wake().then((isReported) => {
       this.#isSending = false;
-      if (!isHeard) this.#againAt = now() + AGAIN_MS;
+      if (!isReported) this.#againAt = now() + AGAIN_MS;
     });
     waitUntil(sent);
   }
 
-  /** Says at the end of a window whether the pool is in use still. */
+  /** Reports at the end of a window whether the pool is still in use. */
   async end(): Promise<void> {
     const { isInUse, idleMs, isKept, windowMs } = this.#parts;
     if (!isKept()) return this.#leave();
-    return isInUse() || idleMs() < windowMs / 2 ? this.#goOn() : this.#rest();
+    return isInUse() || idleMs() < windowMs / 2 ? this.#extend() : this.#rest();
   }
 
-  async #goOn(): Promise<void> {
+  async #extend(): Promise<void> {
     for (let attempts = 1; attempts <= ATTEMPTS; attempts += 1) {
       if (await this.#parts.wake()) return;
       if (attempts < ATTEMPTS) await pause(AGAIN_MS, this.#parts.after);
     }
-    // Nobody has told the directory that the window is over, so it counts the pool as in use.
+    // The directory was not notified of the end of the window, so it still has the pool as in use.
     if (this.#endsAt !== null) this.#open(this.nextWindow());
   }
 
   async #rest(): Promise<void> {
     const { now, windowMs, rest } = this.#parts;
-    // An instance that began with the alarm does not know the window: it ended just now, and a later one ends after this.
+    // An instance that was started by the alarm does not know the window. It ended just now, and later ones end after
+    // this.
     const window = this.#endsAt ?? now() + windowMs / 2;
-    // From now on: it may have arrived though its answer is lost.
+    // Set now, because the message may arrive even if its answer is lost.
     this.#endsAt = null;
     this.#over = window;
-    this.#asked = Math.max(this.#asked, window);
+    this.#requested = Math.max(this.#requested, window);
     for (let attempts = 1; attempts <= ATTEMPTS && !this.isInWindow; attempts += 1) {
       try {
         return await rest(window);
@@ -132,7 +135,7 @@ export class Presence {
     this.#parts.setAlarm(window);
   }
 
-  /** Whether the window is open by the pool's own clock too: the alarm for its end may be late. */
+  /** Whether the window is open by the pool's own clock too, because the alarm for its end may be late. */
   #isOpen(): boolean {
     return this.#endsAt !== null && this.#parts.now() < this.#endsAt;
   }

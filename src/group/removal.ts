@@ -5,8 +5,8 @@ import { isForgettable } from './idleness.ts';
 import type { GroupStore } from './store.ts';
 
 /**
- * Minimum and maximum time after its first write, and after each look, until it is checked whether a pool is to be removed. In
- * between it is the time since the last use: a limit of a day remembers a call for a day, and each alarm is paid for.
+ * Bounds of the delay before a pool is checked for removal. In between, the delay is the time since the last use: a
+ * daily limit counts a call for a day, and each alarm costs money.
  */
 const LOOK_AFTER_MS_MIN = 60_000;
 const LOOK_AFTER_MS_MAX = 3_600_000;
@@ -14,20 +14,22 @@ const LOOK_AFTER_MS_MAX = 3_600_000;
 interface RemovalParts {
   readonly state: GroupState;
   readonly store: GroupStore;
-  /** A value that a caller sent made the pool, and the pool is in its own object. */
+  /** Whether a caller's value created the pool and the pool is in its own object. */
   readonly isRemovable: boolean;
   readonly hadSuccess: () => boolean;
   readonly now: () => InstantMs;
-  /** How long the pool has not been in use, in this instance and those before. */
+  /** How long the pool has been unused, in this and earlier instances. */
   readonly idleMs: () => number;
-  /** Has the object woken, also if it is no more in memory by then. */
+  /** Sets the alarm, which wakes an unloaded object. */
   readonly setAlarm: (at: InstantMs) => void;
   readonly deleteAll: () => Promise<void>;
 }
 
 /**
- * Removes a pool that never had a success, once it is not in use and nothing of it is worth remembering. It is stored while it
- * is in use: its limit is what an operator promised, and a reset must not give it out twice. An object without storage is none.
+ * Removes a pool that never had a success, once it is unused and has no state worth keeping.
+ *
+ * It is stored while it is in use, because an operator set its limit and a reset must not grant it twice. An object
+ * without storage costs nothing.
  */
 export class Removal {
   readonly #parts: RemovalParts;
@@ -37,18 +39,18 @@ export class Removal {
     this.#parts = parts;
   }
 
-  /** Notes that the pool has written something. */
+  /** Schedules the first check after a write. */
   noteWritten(): void {
-    if (this.#isAlarmSet || !this.#isUnproved) return;
-    this.#look();
+    if (this.#isAlarmSet || !this.#isUnverified) return;
+    this.#scheduleCheck();
   }
 
-  /** Removes the pool at its alarm, or looks again later. False: the alarm is about something else. */
+  /** Removes the pool at its alarm, or schedules another check. Returns false if the alarm has another purpose. */
   async atAlarm(): Promise<boolean> {
-    if (!this.#isUnproved || !this.#parts.store.isOpen) return false;
+    if (!this.#isUnverified || !this.#parts.store.isOpen) return false;
     const { state, store, now, deleteAll } = this.#parts;
     if (!isForgettable(state, now())) {
-      this.#look();
+      this.#scheduleCheck();
       return true;
     }
     this.#isAlarmSet = false;
@@ -58,18 +60,18 @@ export class Removal {
     return true;
   }
 
-  get #isUnproved(): boolean {
+  get #isUnverified(): boolean {
     return this.#parts.isRemovable && !this.#parts.hadSuccess();
   }
 
-  #look(): void {
+  #scheduleCheck(): void {
     const { now, idleMs, setAlarm } = this.#parts;
     this.#isAlarmSet = true;
     setAlarm(after(now(), Math.min(Math.max(idleMs(), LOOK_AFTER_MS_MIN), LOOK_AFTER_MS_MAX)));
   }
 }
 
-/** Has the next grant wait for a write: nothing on disk covers it. */
+/** Makes the next grant wait for a write, because no row covers it. */
 function forgetWrites(bound: Bound): void {
   bound.confirmed = null;
   bound.inFlight = [];

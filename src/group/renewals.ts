@@ -8,12 +8,12 @@ interface ParkedRenewal {
 }
 
 /**
- * The renewals, of leases or of loans, that are parked until the next one is due. A holder learns at once through its own when
- * its lease is taken away; otherwise the answer is a time signal, so holders need no timer.
+ * Parks renewals of leases or prefetched slots until the next one is due. If a slot is revoked, its holder is notified
+ * at once through the parked call. Otherwise the answer is a time signal, so holders need no timer.
  */
 export class Renewals {
   readonly #everyMs: number;
-  /** In the order in which they are due: all are parked for the same time. */
+  /** In due order, because all are parked for the same time. */
   readonly #parked = new Map<LeaseId, ParkedRenewal>();
 
   constructor(everyMs = RENEW_EVERY_MS) {

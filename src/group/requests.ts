@@ -17,22 +17,22 @@ import type { Claim, OrphanedPrefetchedSlot } from '../core/orphaned.ts';
 import type { Holder, Ticket } from '../core/words/ticket.ts';
 
 /**
- * Longest transit time of an acquire call. A Worker whose clock seems to be behind by less has the same time: a busy object
- * takes seconds to read a message, and must not let its caller wait longer for it.
+ * Maximum transit time of an acquire call. A Worker whose clock seems to be behind by less counts as synchronous: a
+ * busy object takes seconds to read a message, and that time must not extend the caller's wait.
  */
 const TRANSIT_MS_MAX = 4_000;
 
 /**
- * Maximum by which the clock of a Worker may be ahead without its instants being converted. A clock takes no notice of
- * smaller steps back, and the caller still gets its answer before its Worker gives up, 2 s after the deadline.
+ * Maximum by which a Worker's clock may be ahead without its times being converted. Clocks ignore smaller steps back,
+ * and the caller still receives its answer before its Worker gives up, 2 s after the deadline.
  */
 const AHEAD_MS_MAX = 1_000;
 
 /**
- * Makes the core's ticket of an acquire call that came at `now`. Fields that older Workers do not send get
- * their meaning here. Where the clock of the Worker shows another time, its instants are converted.
+ * Builds the core's ticket from an acquire call that arrived at `now`. Fields that older Workers do not send get their
+ * defaults here. If the Worker's clock differs, its times are converted.
  *
- * @param aheadMs how far the clock that `now` is by is ahead of the wall clock
+ * @param aheadMs how far the clock of `now` is ahead of the wall clock
  */
 export function ticketFrom(request: AcquireRequest, now: InstantMs, aheadMs = 0): Ticket {
   const { deadlineAt, timeoutMs, agentStartedAt = null, parents = [] } = request;
@@ -63,8 +63,8 @@ export function ticketFrom(request: AcquireRequest, now: InstantMs, aheadMs = 0)
 }
 
 /**
- * Computes how far the clock of a Worker is ahead of the object's. Both go by the wall clock, each as far ahead of it as it
- * has noticed steps back. What `sentAt` differs beyond that is the transit time, unless it is more than that can be.
+ * Returns how far a Worker's clock is ahead of the object's. Both follow the wall clock and are ahead of it by the
+ * steps back that each has noticed. Any further difference of `sentAt` is transit time, unless it exceeds the maximum.
  */
 function skewOf(
   { sentAt, clockAheadMs = 0 }: AcquireRequest,
@@ -78,8 +78,8 @@ function skewOf(
 }
 
 /**
- * Converts the expiry of a lease to the clock of its holder, which sent `sentAt`. Nothing is later by it than it is: what
- * the message took in transit counts as time that has passed.
+ * Converts the expiry of a lease to the clock of its holder, which sent `sentAt`. The result is never later than the
+ * expiry, because the transit time counts as elapsed.
  */
 export function expiryBy(
   sentAt: number | undefined,
@@ -89,7 +89,7 @@ export function expiryBy(
   return sentAt === undefined ? expiresAt : sentAt + expiresAt - arrivedAt;
 }
 
-/** Makes the core's claim of what a holder tells of its lease. */
+/** Builds the core's claim from a holder's description of its lease. */
 export function claimFrom(request: ResumeRequest): Claim {
   const { nested, lent: prefetched, slots = 1, lane = 'normal' } = request;
   return {
@@ -119,7 +119,7 @@ function lentFrom({
   return told === undefined ? of : { ...of, told: toldFrom(told) };
 }
 
-/** Makes what the core notes of a loan. */
+/** Builds the core's report about prefetched slots. */
 export function toldFrom({ known, used, peak, ended }: PrefetchReport): KeeperReport {
   return {
     known,
@@ -139,21 +139,21 @@ export function toldFrom({ known, used, peak, ended }: PrefetchReport): KeeperRe
   };
 }
 
-/** Makes the claims of lent slots that are given back. Nobody holds them any more. */
+/** Builds the claims of returned prefetched slots, which have no holder any more. */
 export function claimsFrom({ slots, hasLapsed }: GiveBackRequest): Claim[] {
-  const nobody = { caller: '', tenant: '', agent: null, upstream: '', model: null };
+  const noHolder = { caller: '', tenant: '', agent: null, upstream: '', model: null };
   return slots.map(({ slot, attachment }) => {
     const id = leaseId(slot);
-    const of = { leaseId: id, ticketId: ticketOf(id), holder: nobody, lane: 'normal' as const };
+    const of = { leaseId: id, ticketId: ticketOf(id), holder: noHolder, lane: 'normal' as const };
     const none = { nested: null, heirOf: [], reserved: null };
     return { ...of, ...none, slots: 1, attachment, hasLapsed, heldMs: 0 };
   });
 }
 
-/** Maximum length of the hash of a session. Workers send half of it. */
+/** Maximum length of a session's hash. Workers send half of it. */
 const SESSION_LENGTH_MAX = 64;
 
-/** Names the holder that an acquire call, or one that takes its lease up again, speaks for. */
+/** Returns the holder of an acquire or resume call. */
 function holderOf(from: AcquireRequest | ResumeRequest): Holder {
   const { caller, tenant = caller, agent, upstream, model, isolate, kind } = from;
   const { tier, credential, session, isUnread = false } = from;

@@ -15,17 +15,17 @@ interface RowWriterParts {
   readonly observation: Observation;
   readonly now: () => InstantMs;
   readonly after: Schedule;
-  /** Resolves once everything that was written before it is on disk. */
+  /** Resolves once all earlier writes are on disk. */
   readonly sync: () => Promise<void>;
-  /** Told when a write has arrived. */
+  /** Called when a write is confirmed. */
   readonly onConfirmed: () => void;
-  /** Told when the bound was written. */
+  /** Called when the bound was written. */
   readonly onWritten: () => void;
   /** Ends the instance. */
   readonly abort: (reason: string) => void;
 }
 
-/** Writes what turns have noted, all in one transaction, and hears when it has arrived. */
+/** Writes the pending rows of turns in one transaction, and confirms the bound once it is on disk. */
 export class RowWriter {
   readonly #parts: RowWriterParts;
 
@@ -47,7 +47,7 @@ export class RowWriter {
     this.#tryTo(() => observation.flush(now()));
   }
 
-  /** Makes the tables, and writes what there is so far. */
+  /** Creates the tables, and writes the pending rows. */
   open(): void {
     const { state, store } = this.#parts;
     this.#tryTo(() => {
@@ -57,17 +57,20 @@ export class RowWriter {
     });
   }
 
-  /** Ends an instance whose writes do not arrive. One that was held up itself hears of it only after this turn. */
+  /**
+   * Ends an instance whose writes are not confirmed. An instance that was itself suspended receives the confirmation
+   * only after this turn.
+   */
   giveUpUnlessConfirmed(): void {
     const { state, now, after, abort } = this.#parts;
     after(0, () => {
-      if (now() >= lostAt(state.bound)) abort('what was written has not arrived');
+      if (now() >= lostAt(state.bound)) abort('a write was not confirmed in time');
     });
   }
 
   #writeBound(): void {
     const { state, store, bounds, observation, now, sync, onConfirmed, onWritten } = this.#parts;
-    // Without tables nothing was granted that a row would have to cover, until something is held.
+    // Without tables no granted slot needs a row, until one is held.
     if (!state.bound.isStored || (!store.isOpen && slotsHeld(state) === 0)) return;
     store.open();
     const at = now();
@@ -78,16 +81,16 @@ export class RowWriter {
       onConfirmed();
     };
     onWritten();
-    // A write that fails ends the instance by itself.
+    // The platform ends the instance if a write fails.
     sync().then(confirmed, () => {});
   }
 
-  /** Ends an instance that cannot write: it is not the current one, or is lost, and nothing of it may stay. */
+  /** Ends an instance that cannot write. It was replaced or is lost, and none of its state may be used. */
   #tryTo(write: () => void): void {
     try {
       write();
     } catch (error) {
-      this.#parts.abort(`what was decided cannot be written: ${String(error)}`);
+      this.#parts.abort(`a write failed: ${String(error)}`);
     }
   }
 }

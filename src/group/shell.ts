@@ -16,18 +16,16 @@ import type { Renewals } from './renewals.ts';
 import type { RowWriter } from './row-writer.ts';
 import { WakeTimer } from './wake-timer.ts';
 
-/** Events that change nothing that the directory would not know of a pool that rests. */
+/** Events that change nothing in what the directory stores of a resting pool. */
 const IS_NO_NEWS: ReadonlySet<GroupEvent['kind']> = new Set(['tick', 'reconfigure', 'move']);
 
-/** Longest sleep of a pool with leases, so that it notices when it is held up. */
+/** Maximum sleep of a pool with leases, so that it notices a suspension. */
 const PULSE_MS = 5_000;
 
-/**
- * How late a timer must be to have been held up: the process was frozen, or the wall clock set forward.
- */
+/** Delay of a timer that counts as a suspension: the process was frozen, or the wall clock was set forward. */
 const HELD_UP_MS = 5_000;
 
-/** The parts of a pool that a turn moves. */
+/** The parts of a pool that take part in a turn. */
 interface ShellParts {
   readonly timers: Timers;
   readonly effects: EffectRunner;
@@ -39,18 +37,18 @@ interface ShellParts {
   readonly idleness: Idleness;
   readonly link: DirectoryLink;
   readonly presence: Presence;
-  /** Calls that may wait, whatever is configured. */
+  /** Maximum waiters, regardless of the configuration. */
   readonly waitersMax: number;
-  /** Told after every event. */
+  /** Called after every event. */
   readonly onEvent: () => void;
 }
 
 /**
- * The turn of a pool, which every event takes, without a pause in it: the core decides, its effects become
- * rows and answers, what watches the pool is told, and the timer is set to what is due next.
+ * Runs the turn of each event without interruption: the core decides, its effects become rows and answers, observers
+ * are notified, and the timer is set to what is due next.
  */
 export class Shell {
-  /** The core's; it is changed in place, and only by a turn. */
+  /** The core's state, which only a turn changes, in place. */
   readonly state: GroupState;
   readonly #parts: ShellParts;
   readonly #timer: WakeTimer;
@@ -86,13 +84,13 @@ export class Shell {
     onEvent();
   }
 
-  /** Applies everything that is due, so that what is read next is true now. */
+  /** Applies everything that is due, so that a following read is current. */
   tick(): InstantMs {
     this.apply({ kind: 'tick' });
     return this.now();
   }
 
-  /** Applies another definition; `moved`: calls may go another way, so those who wait are sent back. */
+  /** Applies another definition. `moved` means that calls may be routed differently, so waiters are routed again. */
   reconfigure(moved: boolean): void {
     const { link, waitersMax } = this.#parts;
     const settings = settingsOf(link.definition, waitersMax, link.partition);
@@ -100,7 +98,6 @@ export class Shell {
     if (moved) this.apply({ kind: 'move' });
   }
 
-  /** Sets the timer to what is due next. */
   arm(): void {
     const { renewals, loanRenewals: prefetchRenewals } = this.#parts;
     const now = this.now();
@@ -112,12 +109,12 @@ export class Shell {
   #step(event: GroupEvent, now: InstantMs): void {
     const { effects, observation } = this.#parts;
     const wanted = step(this.state, event, now);
-    // Before the effects: what they write is to have it.
-    observation.hear(now);
+    // Before the effects, so that their writes include it.
+    observation.noteStep(now);
     effects.run(wanted);
   }
 
-  /** Does what the timer is late with, before anything that is due by the clock alone ends. */
+  /** Handles a late timer before anything expires by the clock. */
   #answerDue(now: InstantMs): void {
     const { renewals, loanRenewals } = this.#parts;
     const lateMs = this.#timer.takeOver();

@@ -1,33 +1,30 @@
 import type { Tables } from './tables.ts';
 
-/** Everything that a group keeps of itself besides its bound. */
+/** Everything that a pool stores in addition to its bound. */
 export interface GroupMemory {
-  /** The last definition that the directory gave, as JSON. */
+  /** The last definition from the directory, as JSON. */
   readonly definition: string | null;
   /** The limit of an automatic group, as JSON. */
   readonly assumed: string | null;
   /** Whether the directory lists this pool. */
   readonly listed: string | null;
-  /** Uses of rates and budgets, and lessons about the upstream, as JSON; with the bound that was written then. */
+  /** Use of rates and budgets, and lessons about the upstream, as JSON, with the bound that was written at the time. */
   readonly controls: string | null;
-  /** Tallies that releases up to 0.1.0 kept beside the controls, as JSON. */
+  /** Counts that releases up to 0.1.0 stored separately, as JSON. */
   readonly tallies: string | null;
   /** When the pool was last in use, in releases up to 0.1.0. */
   readonly used: string | null;
   /** The last warnings, as JSON. */
   readonly warnings: string | null;
-  /** The steps of budgets and day limits that were warned of, as JSON. */
+  /** The steps of budgets and daily limits for which warnings were raised, as JSON. */
   readonly steps: string | null;
-  /** Limits that upstreams have told in headers, as JSON. */
+  /** Limits that upstreams reported in headers, as JSON. */
   readonly limits_seen: string | null;
-  /** Until when, and how, the pool tells the hub of the dashboards what changes, as JSON. */
+  /** Until when, and how, the pool pushes its changes to the dashboards' hub, as JSON. */
   readonly watched: string | null;
 }
 
-/**
- * The memory of one group: a row for each thing to remember. Rows that come before the tables are open stay in
- * memory and are written when they are.
- */
+/** The key-value rows of one pool. Values that are set before the tables exist stay in memory until then. */
 export class GroupStore {
   readonly #tables: Tables;
   readonly #early = new Map<string, string>();
@@ -56,7 +53,7 @@ export class GroupStore {
     else this.#early.set(key, value);
   }
 
-  /** Makes the tables, and writes what there is so far. */
+  /** Creates the tables, and writes the pending values. */
   open(): void {
     if (this.#tables.isOpen) return;
     this.#tables.open();
@@ -64,7 +61,7 @@ export class GroupStore {
     this.#early.clear();
   }
 
-  /** Keeps in memory what there is, except the controls: all rows are about to be deleted. */
+  /** Moves all values except the controls to memory, because all rows are about to be deleted. */
   close(): void {
     const rows = this.#tables.read<{ key: string; value: string }>('SELECT key, value FROM memory');
     for (const { key, value } of rows) if (key !== 'controls') this.#early.set(key, value);

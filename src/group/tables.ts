@@ -4,8 +4,8 @@ type Sql = Pick<SqlStorage, 'exec'>;
 const FIRST = 'memory';
 
 /**
- * The tables of one pool. They are made at once or, where a caller's value made the pool, later: until then reading finds
- * nothing, and what there is to write is kept in memory.
+ * The tables of one pool. If a caller's value created the pool, they are created later. Until then reads return
+ * nothing, and writes are kept in memory.
  */
 export class Tables {
   readonly #sql: Sql;
@@ -17,7 +17,7 @@ export class Tables {
     this.#isOpen = isOpen;
   }
 
-  /** Makes those of a pool that begins without any, unless an instance before has made them. */
+  /** Creates the tables of a pool that starts without any, unless an earlier instance has created them. */
   static ofUnproved(sql: Sql): Tables {
     const made = sql.exec(`SELECT 1 FROM sqlite_master WHERE name = ?`, FIRST).toArray();
     return new Tables(sql, made.length > 0);
@@ -27,7 +27,7 @@ export class Tables {
     return this.#isOpen;
   }
 
-  /** Makes a table, now or when it is time for it. */
+  /** Declares a table. It is created now, or when the tables are opened. */
   declare(table: string): void {
     this.#declared.push(table);
     if (this.#isOpen) this.#sql.exec(table);
@@ -38,7 +38,7 @@ export class Tables {
     for (const table of this.#declared) this.#sql.exec(table);
   }
 
-  /** Notes that there are none any more. */
+  /** Marks the tables as deleted. */
   close(): void {
     this.#isOpen = false;
   }
@@ -50,7 +50,7 @@ export class Tables {
     return this.#isOpen ? this.#sql.exec<T>(query, ...values).toArray() : [];
   }
 
-  /** Writes, where they are open. */
+  /** Requires open tables. */
   write(query: string, ...values: SqlStorageValue[]): void {
     this.#sql.exec(query, ...values);
   }

@@ -27,18 +27,18 @@ import { Timers } from '../runtime/timers.ts';
 import { within } from '../runtime/within.ts';
 import { Verification, type VerificationCalls } from './verification.ts';
 
-/** Maximum pools, beyond which those are forgotten that only remember a pause, or what they have used of a limit. */
+/** Maximum pools. Beyond it, pools that only remember a pause or a used part of a limit are dropped. */
 export const VERIFICATIONS_MAX = 2_000;
 const FORGET_EVERY_MS = 1_000;
 
-/** Interval at which pools are looked for of which nothing is worth remembering any more. */
+/** Interval at which pools without state worth keeping are dropped. */
 const SETTLE_EVERY_MS = 5_000;
 
-/** How old the definition of a pool on trial may be: the directory tells it nothing. */
+/** Maximum age of an unverified pool's definition, because the directory does not notify such pools. */
 const READ_MS_MAX = 4_000;
 const DIRECTORY_TIMEOUT_MS = 1_000;
 
-/** A read of a group's definition: when it began, and what came of it; null: nothing yet. */
+/** A read of a group's definition: when it started, and its result, or null if there is none yet. */
 interface LastRead {
   readonly at: number;
   readonly definition: GroupDefinition | null;
@@ -47,10 +47,10 @@ interface LastRead {
 const VERIFIED: VerifiedPool = { kind: 'proved' };
 
 /**
- * All pools that had no success yet, in one object. They are in memory, and are forgotten when they are not in use. Stored is
- * which pools had a success, and how many slots are held by holders that may live longer than the process.
+ * All unverified pools in one object. They are in memory, and are dropped when they are not in use. Stored are only the
+ * names of verified pools, and the number of slots whose holders may outlive the process.
  *
- * It exists only where Headgate is self-hosted: there the runtime opens a file for every object that is called.
+ * The object exists only if Headgate is self-hosted, where the runtime opens a file for every object that is called.
  */
 export class TrialsObject extends DurableObject<Env> implements VerificationRpc {
   readonly #verified: VerifiedPools;
@@ -58,9 +58,9 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
   readonly #verifications = new Map<string, Verification>();
   readonly #timers = new Timers();
   #forgottenAt = 0;
-  /** Lets the runtime unload the object, which is kept in memory while there are trials. Null: there are none. */
+  /** Allows the runtime to unload the object, which stays in memory while it has pools. null if there are none. */
   #mayUnload: (() => void) | null = null;
-  /** The directory's last answer about each group, so that not every pool asks for it. */
+  /** The directory's last answer about each group, so that not every pool asks. */
   readonly #read = new Map<string, LastRead>();
   readonly #reading = new Map<string, Promise<LastRead>>();
 
@@ -69,7 +69,7 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     this.#verified = new VerifiedPools(ctx.storage.sql);
     this.#heldById = new HeldById(ctx.storage.sql, this.#timers.clock.now());
     if (this.#verified.knowsOlder) return;
-    // Pools that have objects of their own from an older release stay there. While it is not known which, nothing is decided.
+    // Pools that have their own objects from an older release stay there. Until they are known, nothing is decided.
     ctx.blockConcurrencyWhile(() => this.#learnOlder()).catch(() => {});
   }
 
@@ -77,9 +77,9 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     const verification = this.#verificationOf(request);
     const answer = await this.#acquireIn(verification, request);
     if (answer.kind !== 'moved' || verification?.isProved !== true) return answer;
-    // The hand-over may be the cause. It waits for other objects, so no caller may retry in a loop until it is over.
+    // The hand-over may be the cause. It waits for other objects, so no caller may retry in a loop until it has ended.
     await verification.handedOver;
-    // If it failed, this trial may have been forgotten since, and another one of the same pool begun.
+    // If it failed, this pool may have been dropped since, and another one of the same name created.
     return this.#acquireIn(this.#verificationOf(request), request);
   }
 
@@ -145,7 +145,7 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     return this.#verified.has(poolName(group, partition));
   }
 
-  /** Calls a pool wherever it is. */
+  /** Calls a pool here or in its own object. */
   async #call<T>(of: ListedPool, work: (pool: VerificationCalls) => Promise<T>): Promise<T> {
     const verification = this.#verificationOf(of);
     const here =
@@ -157,7 +157,7 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     return work(own);
   }
 
-  /** Finds the trial of a pool, or begins it. Null: the pool is past its trial. */
+  /** Returns the unverified pool of a name, and creates it if needed. Returns null if the pool is verified. */
   #verificationOf(of: ListedPool): Verification | null {
     const name = poolName(of.group, of.partition);
     const known = this.#verifications.get(name);
@@ -182,7 +182,7 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
   }
 
   #forget(name: string, verification: Verification): void {
-    // A timer of one that was forgotten must not end the next one of the same pool.
+    // A timer of a dropped pool must not end the next one of the same name.
     if (this.#verifications.get(name) !== verification) return;
     this.#verifications.delete(name);
     this.#heldById.forget(name);
@@ -191,21 +191,21 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     this.#mayUnload = null;
   }
 
-  /** Stays in memory while there are trials: the runtime unloads an object in which nothing is under way after 10 s. */
+  /** Keeps the object in memory while it has pools. The runtime unloads an object without pending work after 10 s. */
   #stayAwake(): void {
     if (this.#mayUnload !== null) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ctx.waitUntil(promise);
-    let callOff = (): void => {};
+    let cancel = (): void => {};
     const settleLater = (): void => {
-      callOff = this.#timers.after(SETTLE_EVERY_MS, () => {
+      cancel = this.#timers.after(SETTLE_EVERY_MS, () => {
         for (const verification of this.#verifications.values()) verification.settle();
         if (this.#verifications.size > 0) settleLater();
       });
     };
     settleLater();
     this.#mayUnload = () => {
-      callOff();
+      cancel();
       resolve();
     };
   }
@@ -215,18 +215,18 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     try {
       const { own, partition } = await this.#ownObjectOf(of);
       await verification.handOver(own);
-      // A shared one must not begin on trial beside its object.
+      // A shared partition must not start again as unverified beside its pool's object.
       this.#verified.add(poolName(of.group, partition));
       if (partition !== of.partition) this.#verified.addSharing(name);
       this.#forget(name, verification);
     } catch (error) {
-      // A pool that was handed over before the failure stays, and reports that to its callers: the disk may be full.
+      // A pool that was handed over before the failure stays, and reports that to its callers. The disk may be full.
       if (!verification.isHandedOver) verification.goOn();
       logEvent('hand_over_failed', { group: of.group, error: String(error) });
     }
   }
 
-  /** Forgets the pools that are not in use. */
+  /** Drops the pools that are not in use. */
   #forgetUnused(): void {
     const now = this.#timers.clock.now();
     if (now - this.#forgottenAt < FORGET_EVERY_MS) return;
@@ -237,11 +237,12 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
       this.#forget(name, verification);
       pools += 1;
     }
-    // It shows an operator that callers make up values, or that a group is split by something that changes with each call.
+    // Shows an operator that callers make up values, or that a group is partitioned by a value that changes with each
+    // call.
     if (pools > 0) logEvent('trials_forgotten', { pools });
   }
 
-  /** Finds the object that a pool has after its trial, where its group has it placed. */
+  /** Returns the object of a verified pool, at the location of its group. */
   async #ownObjectOf(
     of: ListedPool,
   ): Promise<{ readonly own: GroupRpc; readonly partition: string | null }> {
@@ -252,7 +253,10 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     return { own: poolOf(this.env, of.group, partition, place), partition };
   }
 
-  /** Asks where the directory puts a pool: its group may have as many as it may. Workers must find it there too. */
+  /**
+   * Asks the directory which partition receives the calls, because the group may be full. Workers must find the pool
+   * there too.
+   */
   async #partitionOf({ group, partition }: ListedPool): Promise<string | null> {
     if (partition === null) return null;
     return sharedBy(partition, await directoryOf(this.env).share(group, partition));
@@ -271,7 +275,10 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     if (definition !== null) await pool.reconfigure(definition);
   }
 
-  /** Reads a group's definition, once for all who want it now. Out of reach: what is known is better than a refusal. */
+  /**
+   * Reads a group's definition once for all pending calls. If the directory is unreachable, the last definition is
+   * better than a rejection.
+   */
   #readOnce(group: string): Promise<LastRead> {
     let reading = this.#reading.get(group);
     if (reading === undefined) {
@@ -303,7 +310,8 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
       );
     } catch (error) {
       logEvent('directory_unreachable', { error: String(error) });
-      // The runtime makes the object again, which asks again: a pool on trial would begin with a new budget.
+      // The runtime creates the object again, which asks again. Otherwise an unverified pool would start with a new
+      // budget.
       throw error;
     }
   }

@@ -7,28 +7,30 @@ import type { LeaseKeeper } from './lease-handle.ts';
 import { Pool } from './pool.ts';
 import { claimFrom } from './requests.ts';
 
-/** Calls of `GroupRpc` that a pool takes while it is on trial. */
+/** Calls of `GroupRpc` that an unverified pool accepts. */
 export type VerificationCalls = Pick<
   GroupRpc,
   'acquire' | 'resume' | 'renew' | 'cancel' | 'release' | 'report' | 'status' | 'reconfigure'
 >;
 
-/** Messages of a trial to the object that it is in. */
+/** Callbacks from an unverified pool to the object that contains it. */
 interface VerificationEvents {
-  /** Called once, after the event that proved the pool: starts its hand-over. Resolves when that is done or has failed. */
+  /**
+   * Called once after the event that verified the pool, to start its hand-over. Resolves when that has succeeded or
+   * failed.
+   */
   readonly onProved: () => Promise<void>;
-  /** Nothing is left in it that anybody would miss. */
+  /** Called when the pool has no state worth keeping. */
   readonly onIdle: () => void;
-  /** Leases are held by their ids: their holders may live longer than this process. `slots`: those of all of them. */
+  /** Called when leases are held by id, whose holders may outlive this process. `slots` is their total. */
   readonly onHeldById: (slots: number) => void;
 }
 
-/** The pool of a trial, and what an earlier process left of it. */
+/** The pool, and what an earlier process left of it. */
 interface VerificationParts {
-  /** The pool's name. */
   readonly name: string;
   readonly timers: Timers;
-  /** Slots of leases that an earlier process granted and that are held by their ids. */
+  /** Slots of leases that an earlier process granted and that are held by id. */
   readonly held: number;
 }
 
@@ -38,10 +40,10 @@ interface VerificationLease {
 }
 
 /**
- * A pool in memory, until its key has its first success. Then it is handed over to the pool's own object,
- * exactly: nothing is decided here from the moment on at which its leases are read, and nobody is sent there
- * before they count there. Who holds one of them notices nothing: what is still said to this object about it
- * is passed on.
+ * A pool in memory until its key has its first success. Then it is handed over to its own object.
+ *
+ * The hand-over is exact: once its leases are read, nothing is decided here, and no call is redirected before the
+ * leases count there. Holders notice nothing, because later messages about their leases are forwarded.
  */
 export class Verification {
   readonly #pool: Pool;
@@ -49,11 +51,11 @@ export class Verification {
   #isVerified = false;
   #handedOver: Promise<void> = Promise.resolve();
   readonly #events: VerificationEvents;
-  /** Calls that are under way in the pool. */
+  /** Calls in progress in the pool. */
   #calls = 0;
-  /** While the pool is being handed over. */
+  /** Pending while the pool is being handed over. */
   #handing: Promise<unknown> | null = null;
-  /** Once it is: the leases that were taken over, as its own object holds them, and which answer holds each here. */
+  /** Set after the hand-over: each lease as its own object holds it, and the attachment that holds it here. */
   #taken: ReadonlyMap<LeaseId | undefined, VerificationLease> | null = null;
 
   constructor(
@@ -72,17 +74,17 @@ export class Verification {
     this.#rpc = trialCalls(this.#pool);
   }
 
-  /** Its key had its success, and it is being handed over, or that is done. */
+  /** Whether its key has succeeded, so that the hand-over is in progress or done. */
   get isProved(): boolean {
     return this.#isVerified;
   }
 
-  /** Resolves when the current hand-over is done or has failed. */
+  /** Resolves when the current hand-over has succeeded or failed. */
   get handedOver(): Promise<void> {
     return this.#handedOver;
   }
 
-  /** Its own object has taken it over. */
+  /** Whether its own object has taken it over. */
   get isHandedOver(): boolean {
     return this.#taken !== null;
   }
@@ -96,13 +98,13 @@ export class Verification {
     return this.#calls > 0 || this.#isVerified;
   }
 
-  /** Lets the trial end if nothing of it is worth remembering. */
+  /** Ends the pool here if it has no state worth keeping. */
   settle(): void {
     const { shell } = this.#pool;
     if (!this.#isBusy && isForgettable(shell.state, shell.now())) this.#events.onIdle();
   }
 
-  /** Calls the pool. Null: it has an object of its own by now. */
+  /** Calls the pool. Returns null if it has its own object now. */
   async call<T>(work: (pool: VerificationCalls) => Promise<T>): Promise<T | null> {
     while (this.#handing !== null) await this.#handing;
     if (this.#taken !== null) return null;
@@ -115,7 +117,7 @@ export class Verification {
     }
   }
 
-  /** Hands the pool over. A failure leaves everything as it was. */
+  /** Hands the pool over. A failure leaves everything unchanged. */
   async handOver(own: GroupRpc): Promise<void> {
     const handed = this.#pool.handOver.begin();
     const { leases: held } = this.#pool.shell.state;
@@ -130,7 +132,8 @@ export class Verification {
           { lease, attachment: attachments[index] },
         ]),
       );
-      // Of those that were given back nobody lets go any more, and as long as one is held its pool stays loaded.
+      // Released leases have no holder that would dispose of their handles, and a held handle keeps the pool's object
+      // loaded.
       for (const [index, { phase }] of handed.leases.entries()) {
         if (phase === 'cooling') leases[index]?.[Symbol.dispose]();
       }
@@ -140,7 +143,7 @@ export class Verification {
     }
   }
 
-  /** Goes on, because its own object could not be reached: the next success tries again. */
+  /** Continues here, because its own object was unreachable. The next success retries the hand-over. */
   goOn(): void {
     this.#isVerified = false;
     this.#pool.handOver.takeBack();
@@ -156,7 +159,7 @@ export class Verification {
   #noteEvent(): void {
     const { bound, leases, unclaimed: orphaned } = this.#pool.shell.state;
     if (bound.mayOutlive) {
-      // Holders from an earlier process may live through the end of this one too.
+      // Holders from an earlier process may outlive this one too.
       let slots = orphaned.slots;
       for (const lease of leases.values()) if (lease.isById) slots += lease.slots;
       if (slots > 0) this.#events.onHeldById(slots);
@@ -164,10 +167,10 @@ export class Verification {
     this.settle();
   }
 
-  /** Passes on what holders say of leases that were taken over. */
+  /** Forwards messages of holders about leases that were taken over. */
   #keeperFor(own: LeaseKeeper): LeaseKeeper {
     return {
-      // Its holder takes it up again, there.
+      // Its holder resumes it there.
       renew: (id, status) =>
         this.#where<Promise<RenewAnswer>>(
           id,
@@ -192,7 +195,7 @@ export class Verification {
           () => own.confirm(id),
           ({ lease }) => lease.confirm(),
         ),
-      // A pool on trial has too few calls for any to be passed over.
+      // An unverified pool has too few calls for any to be passed over.
       passOver() {},
       detach: (id, attachment) =>
         this.#where<Promise<void> | void>(
@@ -205,7 +208,7 @@ export class Verification {
     };
   }
 
-  /** Acts on a lease where it is; in the same turn, unless it is on its way. */
+  /** Acts on a lease where it is, in the same turn unless it is being handed over. */
   #where<T>(
     id: LeaseId,
     here: () => T,

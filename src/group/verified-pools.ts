@@ -1,7 +1,9 @@
-/** Maximum names of partitions that share a pool: callers can send any number of values. The oldest are forgotten. */
+/**
+ * Maximum stored partitions that share a pool, because callers can send any number of values. The oldest are deleted.
+ */
 export const SHARING_MAX = 10_000;
 
-/** The pools that had a success: `docs/storage-schema.md` describes their rows. */
+/** The verified pools. See `design/storage.md`. */
 export class VerifiedPools {
   readonly #sql: SqlStorage;
 
@@ -13,7 +15,7 @@ export class VerifiedPools {
     );
   }
 
-  /** Whether the pools of releases in which a pool had its own object from the start have been taken in. */
+  /** Whether pools of releases without unverified pools have been imported. */
   get knowsOlder(): boolean {
     return this.has(OLDER_PARTITIONS);
   }
@@ -28,7 +30,7 @@ export class VerifiedPools {
     this.#sql.exec('INSERT OR IGNORE INTO proved (pool) VALUES (?)', pool);
   }
 
-  /** Adds a partition whose calls go to a pool that others share. A forgotten one begins on trial again. */
+  /** Adds a partition whose calls use a shared pool. A deleted one starts as unverified again. */
   addSharing(pool: string): void {
     this.#sql.exec('INSERT OR IGNORE INTO proved_sharing (pool) VALUES (?)', pool);
     this.#sql.exec(
@@ -43,7 +45,7 @@ export class VerifiedPools {
 }
 
 /**
- * They stand in the list once older pools are in it: those of automatic groups, and those of all partitions. No pool has
+ * Markers that older pools have been imported: those of automatic groups, and those of all partitions. No pool has
  * these names.
  */
 const OLDER_KEYS = '';

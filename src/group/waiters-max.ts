@@ -1,12 +1,12 @@
 import type { Env } from '../env.ts';
 
-/** Maximum waiters of one group where Headgate hosts itself. */
+/** Maximum waiters of a pool if Headgate is self-hosted. */
 export const WAITERS_MAX = 5_000;
 
-/** The same on Cloudflare, where an isolate has 128 MB: `docs/performance.md` says what a parked call takes of it. */
+/** Maximum on Cloudflare, where an isolate has 128 MB. `design/performance.md` lists the memory of a parked call. */
 export const WAITERS_MAX_CLOUDFLARE = 2_000;
 
-/** Finds how many calls may wait in one group, whatever is configured. */
+/** Returns the maximum waiters of a pool, regardless of the configuration. */
 export function waitersMax({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>): number {
   return bootId === undefined ? WAITERS_MAX_CLOUDFLARE : WAITERS_MAX;
 }

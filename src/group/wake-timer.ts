@@ -1,6 +1,6 @@
 import type { Timers } from '../runtime/timers.ts';
 
-/** One timer for everything: the runtime allows 10,000, and every waiter has a deadline. */
+/** One timer for everything that is due, because the runtime allows 10,000 timers and every waiter has a deadline. */
 export class WakeTimer {
   readonly #timers: Timers;
   readonly #wake: () => void;
@@ -13,8 +13,8 @@ export class WakeTimer {
   }
 
   /**
-   * Wakes at `at` at the latest. An earlier requested instant stays in force, which is cheaper than setting
-   * the timer again. Infinity: nothing is due.
+   * Wakes no later than `at`. An earlier requested time stays in force, which is cheaper than setting the timer again.
+   * Infinity means that nothing is due.
    */
   arm(at: number): void {
     this.#timers.check();
@@ -25,10 +25,7 @@ export class WakeTimer {
     this.#cancel = this.#timers.after(at - this.#timers.clock.now(), this.#wake);
   }
 
-  /**
-   * Takes over the timer's work at or after its instant, and turns it off. Returns how late it was in milliseconds; null:
-   * it is not due.
-   */
+  /** Clears the timer at or after its time. Returns its delay in milliseconds, or null if it is not due. */
   takeOver(): number | null {
     const lateMs = this.#timers.clock.now() - this.#at;
     if (lateMs < 0) return null;

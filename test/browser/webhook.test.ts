@@ -103,14 +103,14 @@ it('who opens the page after a warning sees it, on the overview and with its gro
   await call.ended;
   await expect
     .poll(() => bodies.join('\n'))
-    .toContain('50 % of the requests of 24 hours is used: 1 of 2.');
+    .toContain('50 % of the 24-hour limit of requests is used (1 of 2).');
   for (const view of ['desktop', 'phone'] as const) {
     const page = await signedIn(browser, stage, '/admin', VIEWS[view]);
     const recent = page.getByRole('region', { name: /^Recent warnings/ });
-    await recent.getByText('50 % of the requests of 24 hours is used').waitFor();
+    await recent.getByText('50 % of the 24-hour limit of requests is used').waitFor();
     await recent.getByRole('link', { name: 'practice' }).click();
     const own = page.getByRole('region', { name: 'Warnings', exact: true });
-    await own.getByText('50 % of the requests of 24 hours is used').waitFor();
+    await own.getByText('50 % of the 24-hour limit of requests is used').waitFor();
     await expectAccessible(page);
     await expectNoSidewaysScroll(page);
     await page.close();

@@ -3,7 +3,7 @@ import type { Ledger } from '../../core/member.ts';
 import { spentIn } from '../../core/parts/spend.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 
-/** Tells what a group, or a member of it, has spent; null: it has no budget, and nothing was ever counted. */
+/** Returns what a group or a member has spent. Returns null without a budget if nothing was ever counted. */
 export function amountsSpent(
   { controls: { spend }, settings: { budgets } }: Pick<Ledger, 'controls' | 'settings'>,
   now: InstantMs,

@@ -6,15 +6,15 @@ import type { TicketId } from '../../core/words/ids.ts';
 import type { Scope } from '../../core/words/scope.ts';
 import { shownScope } from './scope-status.ts';
 
-/** Maximum length of a text that callers or upstreams write. */
+/** Maximum length of a text from callers or upstreams. */
 const TEXT_LENGTH_MAX = 128;
 
-/** Tells whether a call was over with a decision: not where it goes on elsewhere, or asks once more. */
+/** Whether a decision ended its call. It does not if the call continues elsewhere or asks again. */
 export function isEnd({ decided, ended }: Decision): boolean {
   return decided !== 'moved' && ended !== 'unused';
 }
 
-/** Finds why a call that is over has a line. Null: it has none. */
+/** Returns why an ended call is logged, or null if it is not. */
 export function keptFor(decision: Decision, log: CallLogConfig): StoredCall['kept_for'] | null {
   const { leaseId, ticket, notes, used } = decision;
   if (wasRefused(decision)) return 'refused';
@@ -43,18 +43,17 @@ function timesOf({ isOfEarlier, arrivedAt, decidedAt, decided, endedAt }: Decisi
   };
 }
 
-/** A number from 0 up to 1 that is the same for all attempts of a call, in all its groups (FNV-1a). */
+/** Returns a number from 0 up to 1 that is the same for all attempts of a call in all its groups (FNV-1a). */
 function chanceOf(ticket: TicketId): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < ticket.length; at += 1) {
     hash = Math.imul(hash ^ ticket.charCodeAt(at), 0x01000193);
   }
-  // Its last letters move only the low bits, and ids that are counted up differ in nothing else.
+  // The last characters affect only the low bits, and sequential ids differ in nothing else.
   hash = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b);
   return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32;
 }
 
-/** Makes the line of a call. */
 export function lineOf(decision: Decision, why: StoredCall['kept_for'], at: number): StoredCall {
   const { ticket, leaseId, waitedFor, scope, rejection, upstreamStatus, upstreamSignal } = decision;
   const { holder, lane, slots } = ticket;
@@ -99,7 +98,7 @@ function keptScope(scope: Scope): NonNullable<StoredCall['scope']> {
   return { model: kept(model), service_tier: kept(tier), credential };
 }
 
-/** An answer that is there was asked for once at the least. */
+/** A call with an answer was sent at least once. */
 function sentOf({ notes, upstreamStatus }: Decision): Pick<StoredCall, 'sent'> {
   if (notes?.sent !== undefined) return { sent: notes.sent };
   return upstreamStatus === null ? {} : { sent: 1 };
@@ -112,7 +111,7 @@ function outcomeOf({ decided, ended }: Decision): StoredCall['outcome'] {
   return ended === 'unused' ? 'left' : ended;
 }
 
-/** Cuts a text that somebody else wrote to what is kept of it, which is what it is found by. */
+/** Shortens a text from outside to the length that is stored, and by which it is found. */
 export function keptText(written: string): string {
   return written.slice(0, TEXT_LENGTH_MAX);
 }

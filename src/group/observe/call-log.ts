@@ -4,49 +4,50 @@ import { latestFirst, type Decision, type DecisionLog } from '../../core/parts/d
 import type { InstantMs } from '../../core/words/ids.ts';
 import { isEnd, keptFor, lineOf } from './call-line.ts';
 import { CALL_ROWS_MAX, type CallRows } from './call-rows.ts';
-import { asKept, fitting, searchCalls, textsOf } from './call-search.ts';
+import { asKept, matching, searchCalls, textsOf } from './call-search.ts';
 
 /**
- * Calls for which a row may be written: a fortieth of a row for each. With the most groups that a call may be in, that is a
- * tenth.
+ * Number of calls that earn one row, so each call costs a fortieth of a row. A call in the maximum number of groups
+ * costs a tenth.
  */
 export const CALLS_A_ROW = 40;
 
-/** Characters at which a row is full, and those that it never exceeds. */
+/** Length in characters at which a row is full, and its maximum. */
 const FULL_LENGTH = 12_288;
 const LENGTH_MAX = 32_768;
 
-/** Maximum rows a minute. What comes beyond has no line. */
+/** Maximum rows per minute. Further calls are not logged. */
 const ROWS_A_MINUTE = 10;
 
 const DAY_MS = 86_400_000;
 const DAY_MINUTES = 1_440;
 
 /**
- * The log that is kept of a pool's calls. Lines are gathered in memory, and written as one row with whatever is written then:
- * once they fill one, or the minute is over. Those of a pool that falls idle before ride on its bound, until there were calls enough
- * for a row.
+ * The call log of a pool. Lines are collected in memory. They are written as one row together with another write, once
+ * they fill a row or the minute has ended.
+ *
+ * If a pool falls idle earlier, its lines are stored with its bound until there were enough calls for a row.
  */
 export class CallLog {
   readonly #rows: CallRows;
   readonly #config: () => CallLogConfig;
-  /** Not written as a row yet, the oldest first. */
+  /** Lines that are not in a row yet, oldest first. */
   #lines: StoredCall[];
   #length: number;
   /** Calls since the last row. */
   #calls: number;
-  /** Some of the lines may be in a row too: an instance before has left them. */
+  /** Whether some lines may already be in a row, because an earlier instance left them. */
   #mayBeWritten: boolean;
   #isOwed = false;
-  /** All of them ride on the bound. */
+  /** Whether all lines are stored with the bound. */
   #isCarried = false;
   #rowsOfMinute = 0;
-  /** Lines of this minute of calls that nothing was wrong with. */
+  /** Sampled lines of this minute. */
   #samplesOfMinute = 0;
   /** Decisions that have a line. */
   readonly #logged = new WeakSet<Decision>();
 
-  /** @param before lines that the instance before has left in no row */
+  /** @param before lines that the previous instance left in no row */
   constructor(rows: CallRows, config: () => CallLogConfig, before: readonly StoredCall[]) {
     this.#rows = rows;
     this.#config = config;
@@ -57,7 +58,7 @@ export class CallLog {
     this.#isCarried = before.length > 0;
   }
 
-  /** Whether there are lines that nothing on disk has. */
+  /** Whether there are lines that are not on disk. */
   get hasUnkept(): boolean {
     return this.#lines.length > 0 && !this.#isCarried;
   }
@@ -67,24 +68,24 @@ export class CallLog {
     return this.#lines;
   }
 
-  /** Adds lines that another instance has gathered and never wrote. */
+  /** Adds lines that another instance collected but never wrote. */
   adopt(lines: readonly StoredCall[]): void {
     this.#calls += lines.length;
     for (const line of lines) this.#add(line);
   }
 
-  /** Whether there is a row to write now. */
+  /** Whether a row is due. */
   get isDue(): boolean {
     if (this.#lines.length === 0 || this.#calls < CALLS_A_ROW) return false;
     return this.#isOwed || (this.#isFull && this.#rowsOfMinute < ROWS_A_MINUTE);
   }
 
-  /** Notes what the last event ended. */
-  note({ over }: DecisionLog, now: InstantMs): void {
-    if (over.length === 0) return;
+  /** Logs the calls that the last event ended. */
+  note({ over: ended }: DecisionLog, now: InstantMs): void {
+    if (ended.length === 0) return;
     const config = this.#config();
     if (config.days === 0) return this.#drop();
-    for (const decision of over) {
+    for (const decision of ended) {
       if (!isEnd(decision)) continue;
       this.#calls += 1;
       const why = keptFor(decision, config);
@@ -95,14 +96,17 @@ export class CallLog {
     }
   }
 
-  /** Notes that a minute is over: its lines are due. */
+  /** Ends the minute, which makes its lines due. */
   endMinute(): void {
     this.#rowsOfMinute = 0;
     this.#samplesOfMinute = 0;
     this.#isOwed = true;
   }
 
-  /** Takes the lines that ride on the bound of a pool that falls idle. Where a row is earned, they go there. */
+  /**
+   * Returns the lines to store with the bound of a pool that falls idle. If there were enough calls for a row, they are
+   * left for it.
+   */
   carry(): readonly StoredCall[] {
     if (this.#calls >= CALLS_A_ROW) {
       this.#isOwed = true;
@@ -112,7 +116,7 @@ export class CallLog {
     return this.#lines;
   }
 
-  /** Writes a row, if one is due. `isLast`: nothing may be left for later. */
+  /** Writes a row if one is due. `isLast` means that no later write follows. */
   write(isLast = false): void {
     if (!this.isDue && !(isLast && this.hasUnkept)) return;
     this.#dropWritten();
@@ -123,7 +127,7 @@ export class CallLog {
     this.#drop();
   }
 
-  /** Finds calls, and where one is looked for by a name of its own, those that the pool remembers without a line. */
+  /** Finds calls. A search for a name also finds remembered calls without a line. */
   search(filter: CallQuery, decisions: DecisionLog, now: InstantMs): CallsFound {
     this.#dropWritten();
     const keptFrom = now - this.#config().days * DAY_MS;
@@ -145,10 +149,12 @@ export class CallLog {
     return latestFirst(decisions)
       .filter((decision) => isEnd(decision) && !this.#logged.has(decision))
       .map((decision) => lineOf(decision, 'recent', decision.endedAt ?? decision.decidedAt))
-      .filter(fitting(filter));
+      .filter(matching(filter));
   }
 
-  /** Takes the place of a line in the sample, of which no more comes in a minute than the rows hold for all of the days. */
+  /**
+   * Reserves room for a sampled line. One minute's samples are limited so that the rows last for all configured days.
+   */
   #hasRoomForSample({ days }: CallLogConfig): boolean {
     const rows = Math.max(1, Math.floor(CALL_ROWS_MAX / (days * DAY_MINUTES)));
     if (this.#samplesOfMinute >= rows * CALLS_A_ROW) return false;
@@ -169,7 +175,7 @@ export class CallLog {
     this.#length += length + 1;
   }
 
-  /** Lets go of lines that stand in a row, which the instance before wrote after it had left them. */
+  /** Drops lines that the previous instance wrote to a row after it had stored them with the bound. */
   #dropWritten(): void {
     if (!this.#mayBeWritten) return;
     this.#mayBeWritten = false;

@@ -1,31 +1,31 @@
 import type { StoredCall } from '../../contract/calls.ts';
 import type { Tables } from '../tables.ts';
 
-/** Rows of a pool's log: one for each minute of seven days. */
+/** Maximum rows of a pool's call log: one per minute of seven days. */
 export const CALL_ROWS_MAX = 10_080;
 
-/** Rows that are read at once. */
+/** Rows per read. */
 const CHUNK = 64;
 
-/** One row: calls that were over one after the other. */
+/** One row: calls that ended one after the other. */
 export interface CallRow {
   readonly sequence: number;
-  /** When the first of them was over, and the last. */
+  /** When the first and the last of them ended. */
   readonly at: number;
   readonly until: number;
-  /** Empty where none of them can fit. */
+  /** Empty if none of them can match. */
   readonly calls: readonly StoredCall[];
 }
 
 type Columns = Record<'sequence' | 'at' | 'until', number> & { readonly data: string | null };
 
 /**
- * The rows of one pool's log of calls. Each has its place in a ring, as those of the history: a new one is written over the
- * oldest, and nothing is deleted.
+ * The rows of one pool's call log. As in the history, each row has its place in a ring. A new row replaces the oldest,
+ * and no row is deleted.
  */
 export class CallRows {
   readonly #tables: Tables;
-  /** Number of the last row; -1: there is none. Null: this instance has not looked. */
+  /** Number of the last row. -1 means that there is none, and null that it is not read yet. */
   #last: number | null = null;
 
   constructor(tables: Tables) {
@@ -50,7 +50,7 @@ export class CallRows {
     this.#last = sequence;
   }
 
-  /** Finds when the last call was over that is written. Null: none is. */
+  /** Returns when the last written call ended, or null if none is written. */
   writtenUntil(): number | null {
     const last = this.#findLast();
     const [row] = this.#tables.read<{ until: number }>(
@@ -60,10 +60,7 @@ export class CallRows {
     return row?.until ?? null;
   }
 
-  /**
-   * Reads rows, the latest first, from those that begin before `toMs` on. Only those are read whole in which one of the texts
-   * stands.
-   */
+  /** Reads rows that begin before `toMs`, latest first. Only rows that contain one of the texts are read completely. */
   *read(toMs: number, texts: readonly string[]): Generator<CallRow> {
     let next = this.#lastBefore(toMs);
     const oldest = Math.max(0, this.#findLast() - CALL_ROWS_MAX + 1);
@@ -94,7 +91,7 @@ export class CallRows {
       }));
   }
 
-  /** Finds the last row that begins before an instant, by halves: rows follow one another in time. */
+  /** Finds the last row that begins before an instant by binary search, because rows are in the order of time. */
   #lastBefore(toMs: number): number {
     const last = this.#findLast();
     let low = Math.max(0, last - CALL_ROWS_MAX + 1) - 1;
@@ -111,7 +108,10 @@ export class CallRows {
     return low;
   }
 
-  /** Finds the number of the last row, by halves: from the first place on, numbers rise by one up to the last that was written. */
+  /**
+   * Finds the number of the last row by binary search. Numbers rise by one from the first place to the last written
+   * one.
+   */
   #findLast(): number {
     if (this.#last !== null) return this.#last;
     const first = this.#sequenceAt(0);

@@ -3,33 +3,33 @@ import { ticketOf, type LeaseId } from '../../core/words/ids.ts';
 import { keptText } from './call-line.ts';
 import type { CallRow } from './call-rows.ts';
 
-/** Maximum rows that one search of a pool reads. The next one goes on where it ended. */
+/** Maximum rows that one search of a pool reads. The next search continues there. */
 const ROWS_READ_MAX = 1_000;
 
-/** Finds calls in rows, which come the latest first. `unwritten`: those that are in no row yet, the latest first. */
+/** Finds calls in rows, latest first. `unwritten` are the calls in no row yet, latest first. */
 export function searchCalls(
   filter: CallQuery,
   unwritten: readonly StoredCall[],
   rows: Iterable<CallRow>,
 ): CallsFound {
   const { fromMs, limit } = filter;
-  const fits = fitting(filter);
-  const calls = unwritten.filter(fits);
+  const matches = matching(filter);
+  const calls = unwritten.filter(matches);
   let doneTo = unwritten.at(-1)?.at ?? Infinity;
   let read = 0;
   for (const row of rows) {
     if (row.until < fromMs) break;
     const isEnough = calls.length >= limit || read >= ROWS_READ_MAX;
-    // Those of one instant are found together, or a search that begins before it would miss some.
+    // Calls of one instant are returned together, or the next search would miss some.
     if (isEnough && row.until < doneTo) return { calls, doneTo };
     read += 1;
     doneTo = Math.min(doneTo, row.at);
-    calls.push(...row.calls.filter(fits).toReversed());
+    calls.push(...row.calls.filter(matches).toReversed());
   }
   return { calls, doneTo: fromMs };
 }
 
-/** Cuts what is looked for as it is cut in lines. */
+/** Shortens the texts of a query as they are shortened in lines. */
 export function asKept(query: CallQuery): CallQuery {
   const cut = Object.entries(query).map(([name, value]) => {
     if (Array.isArray(value)) return [name, value.map(keptText)];
@@ -38,7 +38,7 @@ export function asKept(query: CallQuery): CallQuery {
   return Object.fromEntries(cut) as CallQuery;
 }
 
-/** Lists texts of which one must stand in a row that has a call which fits; empty: any row may. */
+/** Returns texts of which at least one must occur in a row with a matching call. If empty, any row may match. */
 export function textsOf({
   anyOf,
   leases,
@@ -48,10 +48,10 @@ export function textsOf({
   model,
   requestId,
 }: CallQuery): string[] {
-  // The rarest first: the others would let more rows pass.
+  // The rarest field is used, because the others would match more rows.
   const wanted =
     leases ?? anyOf ?? one(requestId) ?? one(agent) ?? one(key) ?? one(tenant) ?? one(model);
-  // As they stand in JSON.
+  // Escaped as in JSON.
   return (wanted ?? []).map((text) => JSON.stringify(text).slice(1, -1));
 }
 
@@ -59,8 +59,8 @@ function one(text: string | undefined): string[] | undefined {
   return text === undefined ? undefined : [text];
 }
 
-/** Makes the test of a filter. */
-export function fitting(filter: CallQuery): (call: StoredCall) => boolean {
+/** Returns the predicate of a filter. */
+export function matching(filter: CallQuery): (call: StoredCall) => boolean {
   const { fromMs, toMs, agent, tenant, key, model, requestId, outcome } = filter;
   const anyOf = filter.anyOf && new Set(filter.anyOf);
   const leases = filter.leases && new Set(filter.leases);

@@ -4,15 +4,15 @@ import type { InstantMs } from '../../core/words/ids.ts';
 import type { GroupState } from '../../core/state.ts';
 import { waiterInfos } from './status.ts';
 
-/** How long the order of the queue is not worked out again for callers: they may ask all the time. */
+/** Minimum interval at which the queue is sorted for callers, because they may ask at any rate. */
 const ORDERED_EVERY_MS = 1_000;
 
-/** Tells callers of their own calls in a pool. */
+/** Returns callers' own calls in a pool. */
 export class CallerView {
   #orderedAt = -Infinity;
   #infos = new Map<string, WaiterInfo>();
 
-  /** Tells the calls of one caller. Places in the queue may be a second old. */
+  /** Returns the calls of one caller. Places in the queue may be a second old. */
   callsOf(caller: string, state: GroupState, now: InstantMs): Omit<CallerCalls, 'status'> {
     const held = [...state.leases.values()].filter(
       ({ holder, phase }) => holder.caller === caller && phase !== 'cooling',

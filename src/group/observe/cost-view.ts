@@ -5,7 +5,7 @@ import type { InstantMs } from '../../core/words/ids.ts';
 import { dateOf, daysOf, periodsAt } from '../../history/periods.ts';
 import type { CostRows } from '../cost-rows.ts';
 
-/** Tells of a pool's costs: of the days that are over from their rows, of the others from memory. */
+/** Reads a pool's costs: past days from their rows, others from memory. */
 export class CostView {
   readonly #controls: Pick<Controls, 'costs'>;
   readonly #rows: CostRows;
@@ -15,14 +15,17 @@ export class CostView {
     this.#rows = rows;
   }
 
-  /** Adds up a day or month, by its name. One that is none has no costs. */
+  /** Returns the costs of a day or month by its name. An invalid name has no costs. */
   of(period: string): PeriodCosts {
     const range = daysOf(period);
     if (range === null) return { lines: [], rest: null, days: [] };
     return sumUp(this.#between(range.from, range.to));
   }
 
-  /** Makes what the directory keeps, as JSON: this day and month, and those before. Null: the pool never had any. */
+  /**
+   * Returns the costs for the directory to store, as JSON: the current and the previous day and month. Returns null if
+   * the pool never had any.
+   */
   said(now: InstantMs): string | null {
     if (this.#controls.costs.today === null) return null;
     const all = Object.values(periodsAt(now)).map((period) => [period, this.of(period)] as const);

@@ -4,7 +4,7 @@ import type { GroupState } from '../../core/state.ts';
 import { shownScope } from './scope-status.ts';
 import { latestFirst, type Decision } from '../../core/parts/decision-log.ts';
 
-/** Lists the remembered decisions of one pool that a filter lets through, the latest first. */
+/** Lists the remembered decisions of one pool that match a filter, latest first. */
 export function decisionInfos({ decisions }: GroupState, filter: DecisionFilter): DecisionInfo[] {
   const { ids, fromMs = -Infinity, toMs = Infinity, decided, limit = Infinity } = filter;
   const wanted = ids === undefined ? null : new Set(ids);

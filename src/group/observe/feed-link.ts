@@ -9,16 +9,16 @@ import {
 import type { Warning } from '../../contract/warnings.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 
-/** How long a push waits: callers are answered first, and what comes with them is told together. */
+/** Delay of a push. Callers are answered first, and several changes share one push. */
 const PUSH_DELAY_MS = 50;
 
-/** How long after a push that did not arrive it is made again. */
+/** Delay before a failed push is repeated. */
 const RETRY_MS = 5_000;
 
-/** How near the stored end of the watch must be to be moved: a row every few minutes. */
+/** Remaining watch time below which the stored end is updated, so that a row is written only every few minutes. */
 const STORED_AHEAD_MS = 300_000;
 
-/** The memory of it that a pool is watched. */
+/** Stores that a pool is watched. */
 interface WatchMemory {
   recall(key: 'watched'): string | null;
   remember(key: 'watched', value: string): void;
@@ -31,28 +31,27 @@ interface FeedContext {
 }
 
 /**
- * Pushes what changes in a pool to the hub of the dashboards, for as long as it is asked to: after the
- * event is over, once in a while at the most, and without anybody waiting for it. Unwatched it costs a
- * comparison an event.
+ * Pushes a pool's changes to the dashboards' hub while the hub watches it. A push follows the event, is rate limited,
+ * and delays no response. An unwatched pool pays one comparison per event.
  *
- * That it is watched outlives the instance: an idle pool is unloaded, and must be seen when it wakes.
+ * The watch outlives the instance, because an idle pool is unloaded and must be visible when it wakes.
  */
 export class FeedLink {
   readonly #memory: WatchMemory;
   readonly #report: (isDetailed: boolean) => PoolReport;
   readonly #way: FeedContext;
-  /** Null: nobody looks. */
+  /** null if the pool is not watched. */
   #watch: PoolWatchRequest | null;
   #stored: PoolWatchRequest | null;
   #isDetailed = false;
-  /** Requests so far: an answer to what was pushed before the last one is out of date. */
+  /** Requests of the hub so far. An answer to a push from before the last request is outdated. */
   #requests = 0;
-  /** The last news that the hub was told, without ages. */
+  /** The last pushed report as JSON, without ages. */
   #reported: string | null = null;
   #reportedAt = 0;
-  /** Cancels the scheduled push; null: none is scheduled. */
+  /** Cancels the scheduled push, or null if none is scheduled. */
   #cancel: (() => void) | null = null;
-  /** Reading is an event, too, and no news. */
+  /** Whether a report is being built. Building it is an event too, but no change. */
   #isReading = false;
 
   constructor(memory: WatchMemory, report: (isDetailed: boolean) => PoolReport, way: FeedContext) {
@@ -75,7 +74,7 @@ export class FeedLink {
     return report;
   }
 
-  /** Begins to tell, or goes on, where the hub asks only pools that are in use already. */
+  /** Starts or continues to push, if the hub asks only pools that are in use. */
   begin(watch: PoolWatchRequest, now: number): void {
     this.#requests += 1;
     this.#watch = watch;
@@ -84,7 +83,7 @@ export class FeedLink {
     this.#pushAt(now + PUSH_DELAY_MS, now);
   }
 
-  /** Notes that there was an event: what changed is pushed in a while. */
+  /** Handles an event: schedules a push of its changes. */
   note(now: number): void {
     if (this.#watch === null || this.#isReading) return;
     if (this.#cancel !== null) return;
@@ -98,7 +97,7 @@ export class FeedLink {
   warn(warning: Warning): void {
     if (this.#watch === null) return;
     const reported = this.#way.hub().warned(warning);
-    // Lost, it still stands in the list of warnings.
+    // A lost warning is still in the list of warnings.
     this.#way.waitUntil(reported.catch(() => {}));
   }
 
@@ -114,13 +113,13 @@ export class FeedLink {
     const pushed = this.#way.hub().push(this.#watch.key, report);
     this.#way.waitUntil(
       pushed.then(
-        (wants) => this.#heed(wants, request),
+        (wants) => this.#applyWants(wants, request),
         () => this.#retry(),
       ),
     );
   }
 
-  #heed(wants: FeedWants, request: number): void {
+  #applyWants(wants: FeedWants, request: number): void {
     if (request !== this.#requests) return;
     if (wants === 'nothing') this.#watch = null;
     const isNew = wants === 'detail' && !this.#isDetailed;

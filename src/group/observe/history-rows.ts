@@ -8,14 +8,14 @@ import {
 import { inSteps } from '../../history/points.ts';
 import type { Tables } from '../tables.ts';
 
-/** The place of the points of one length: a slot each, in a ring as long as they are kept. */
+/** The slots of points of one length: a ring as long as the points are kept. */
 interface HistoryRing {
   readonly stepMs: number;
   readonly first: number;
   readonly length: number;
 }
 
-/** A point as it is stored; `until`: of a minute that was written before it was over. */
+/** A stored point. `until` is set if the minute was written before it ended. */
 type StoredPoint = HistoryPoint & { readonly until?: number };
 
 const MINUTES: HistoryRing = { stepMs: MINUTE_MS, first: 0, length: MINUTES_KEPT_MS / MINUTE_MS };
@@ -26,12 +26,12 @@ const QUARTERS: HistoryRing = {
 };
 
 /**
- * The points of one pool's history. Each has its slot in a ring, so a new one is written over the oldest:
- * the table is bounded, and nothing is ever deleted, which would cost as much as a write.
+ * The points of one pool's history. Each has its slot in a ring, and a new point replaces the oldest. The table is
+ * bounded, and no row is ever deleted, which would cost as much as a write.
  */
 export class HistoryRows {
   readonly #tables: Tables;
-  /** The quarter that the latest written minute is in. Null: not known to this instance. */
+  /** The quarter hour of the last written minute, or null if this instance has not written one. */
   #quarterAt: number | null = null;
 
   constructor(tables: Tables) {
@@ -42,9 +42,9 @@ export class HistoryRows {
   }
 
   /**
-   * Writes the point of a minute, over what was written of it before.
+   * Writes the point of a minute, and replaces an earlier one.
    *
-   * @param until up to when it tells, where more may come; absent: the minute is over
+   * @param until time up to which it counts, if the minute has not ended
    */
   write(point: HistoryPoint, until?: number): void {
     const quarterAt = startOf(point.at, QUARTER_MS);
@@ -53,20 +53,20 @@ export class HistoryRows {
     this.#put(MINUTES, until === undefined ? point : { ...point, until });
   }
 
-  /** Finds up to when the minute that begins at `at` was written. Null: it was not. */
+  /** Returns up to when the minute that begins at `at` was written, or null if it was not. */
   writtenUntil(at: number): number | null {
     const [row] = this.#stored(MINUTES, at, at + 1);
     return row === undefined ? null : (row.until ?? at + MINUTE_MS);
   }
 
-  /** Reads the point of the minute that begins at `at`, if one was written. */
+  /** Returns the point of the minute that begins at `at`, or null if there is none. */
   minute(at: number): HistoryPoint | null {
     return this.#minutes(at, at + 1)[0] ?? null;
   }
 
-  /** Finds when the oldest point begins, or one from before `fromMs` if there is any. Null: none was written. */
+  /** Returns when the oldest point begins, or any point from before `fromMs`. Returns null if there is none. */
   oldestAt(fromMs: number): number | null {
-    // Usually the first row that is read is older. Otherwise there are no more rows than the time that is asked for has.
+    // Usually the first row is older. Otherwise the table has no more rows than the requested time.
     const [older] = this.#tables.read<{ at: number }>(
       'SELECT at FROM history WHERE at < ? LIMIT 1',
       fromMs,
@@ -76,29 +76,29 @@ export class HistoryRows {
     return oldest?.at ?? null;
   }
 
-  /** Reads the finest points there are for steps of `stepMs`, from `fromMs` up to `toMs`, in order. */
+  /** Reads the finest available points for steps of `stepMs`, from `fromMs` up to `toMs`, in order. */
   read(fromMs: number, toMs: number, stepMs: number, now: number): HistoryPoint[] {
-    // A chart of a day asks for the whole day, and a moment has passed since.
+    // A chart of a day requests the whole day, and some time has passed since.
     const firstMinuteAt = now - MINUTES_KEPT_MS - QUARTER_MS;
     if (stepMs < QUARTER_MS && fromMs >= firstMinuteAt) return this.#minutes(fromMs, toMs);
     const from = startOf(fromMs, QUARTER_MS);
     const quarters = this.#quarters(Math.max(from, now - QUARTERS_KEPT_MS), toMs);
     const coveredTo = (quarters.at(-1)?.at ?? -QUARTER_MS) + QUARTER_MS;
-    // Quarters are written when a later one begins: the last minutes stand beside them.
+    // A quarter is written when a later one begins, so the last minutes are added.
     return [...quarters, ...this.#minutes(Math.max(from, coveredTo), toMs)];
   }
 
-  /** Adds up the minutes of quarters that are over, before their rows are written over. */
+  /** Adds up the minutes of ended quarters before their rows are replaced. */
   #closeQuarters(quarterAt: number): void {
     const from = this.#lastQuarterAt(quarterAt) + QUARTER_MS;
     for (const quarter of inSteps(this.#minutes(from, quarterAt), QUARTER_MS)) {
-      // Only the last hour is asked about calls by their keys.
+      // Calls by key are requested only for the last hour.
       const { callsOf: _, ...kept } = quarter;
       this.#put(QUARTERS, kept);
     }
   }
 
-  /** Finds the last quarter that is written; older ones than the minutes are of no use to anybody who asks. */
+  /** Returns the last written quarter. Quarters from before the stored minutes cannot be completed. */
   #lastQuarterAt(quarterAt: number): number {
     const from = quarterAt - MINUTES_KEPT_MS - QUARTER_MS;
     for (const [low, high] of slotsOf(QUARTERS, from, quarterAt).toReversed()) {
@@ -126,7 +126,7 @@ export class HistoryRows {
     return this.#stored(ring, fromMs, toMs).map(({ until: _until, ...point }) => point);
   }
 
-  /** Reads the rows of the slots that are meant, and no others: whoever starts cold pays for each. */
+  /** Reads only the rows of the requested slots, because every row read costs time after a cold start. */
   #stored(ring: HistoryRing, fromMs: number, toMs: number): StoredPoint[] {
     return slotsOf(ring, fromMs, toMs).flatMap(([low, high]) =>
       this.#tables
@@ -156,7 +156,10 @@ function startOf(at: number, lengthMs: number): number {
   return Math.floor(at / lengthMs) * lengthMs;
 }
 
-/** Finds the slots of the points from `fromMs` up to `toMs`, in the order of time: one range, or two around the end. */
+/**
+ * Returns the slots of the points from `fromMs` up to `toMs` in the order of time: one range, or two around the end of
+ * the ring.
+ */
 function slotsOf(
   { stepMs, first, length }: HistoryRing,
   fromMs: number,

@@ -19,15 +19,15 @@ import type { GroupState } from '../../core/state.ts';
 import type { HistoryRows } from './history-rows.ts';
 import { MinuteTenants } from './minute-tenants.ts';
 
-/** How long the open minute of a pool that falls idle is not written again. */
+/** Minimum interval between writes of the open minute of an idle pool. */
 const IDLE_WRITE_EVERY_MS = 15_000;
 
-/** How long ago the waits are that make the quantiles of the status. */
+/** Age of the waits that count for the quantiles of the status. */
 const RECENT_MS = 5 * MINUTE_MS;
 
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** The totals of a group at one instant. */
+/** The totals of a pool at one instant. */
 type TotalsSnapshot = Omit<Sums, 'slotMs' | 'tenantsWaited' | 'tenantsHeld' | 'callsOf'>;
 
 const NOTHING: TotalsSnapshot = {
@@ -45,11 +45,12 @@ const NOTHING: TotalsSnapshot = {
 };
 
 /**
- * The history of a pool, minute by minute. Gauges are noted after every event, in memory; everything else is the
- * difference between the totals at two ends of a minute. One row is written per minute in which something
- * happened. An idle object is unloaded and must not be kept awake for a row, so the open minute is kept with the
- * bound of a pool that falls idle; one in which nothing was granted is written at the most every 15 s, and what came in
- * the last seconds before that may be missing.
+ * The history of a pool, minute by minute. Gauges are updated in memory after every event. All other values are
+ * differences between the totals at both ends of a minute. One row is written per minute in which something happened.
+ *
+ * An idle object is unloaded, and no row may keep it awake. So the open minute is stored with the bound of a pool that
+ * falls idle. An open minute without grants is written at most every 15 s, and the last seconds before an unload may be
+ * missing.
  */
 export class History {
   readonly #rows: HistoryRows;
@@ -62,30 +63,30 @@ export class History {
   #inUseMax = 0;
   #slotMs = 0;
   #queuedMax = 0;
-  /** The most in use of each member that had any. */
+  /** Maximum slots in use of each member that had any. */
   #membersMax: Record<string, number> = {};
   readonly #tenants: MinuteTenants;
-  /** The totals when the minute began. */
+  /** The totals at the start of the minute. */
   #before: TotalsSnapshot = NOTHING;
-  /** The point that an earlier instance wrote of this very minute. */
+  /** The point that an earlier instance wrote of this minute. */
   #written: HistoryPoint | null;
-  /** Minutes that are over, and not written yet. */
+  /** Ended minutes that are not written yet. */
   #closed: HistoryPoint[] = [];
   #hasNews = false;
-  /** The open minute is kept elsewhere as it is. */
+  /** Whether the current state of the open minute is stored with the bound. */
   #isTaken = false;
   #idleWrittenAt = 0;
-  /** The minutes of the last hour before the one that begins at `at`. Null: nobody has asked. */
+  /** The minutes of the last hour before the one that begins at `at`, or null if they are not read yet. */
   #hour: {
     readonly at: number;
     readonly minutes: readonly HistoryPoint[];
-    /** When the oldest written point begins, or one from before the hour. Null: there is none. */
+    /** When the oldest written point begins, or any point from before the hour. null if there is none. */
     readonly sinceMs: number | null;
   } | null = null;
-  /** Counts of waits as they were at the ends of the last minutes, the oldest first. */
+  /** Counts of waits at the ends of the last minutes, oldest first. */
   #recent: { readonly at: number; readonly waits: readonly number[] }[] = [];
 
-  /** @param before the minute in which the instance before fell idle, which is in no row yet; null: none */
+  /** @param before the minute in which the previous instance fell idle and that is in no row yet, or null */
   constructor(rows: HistoryRows, before: HistoryPoint | null, now: InstantMs) {
     this.#rows = rows;
     this.#minuteAt = minuteOf(now);
@@ -93,15 +94,15 @@ export class History {
     this.#tenants = new MinuteTenants(this.#minuteAt);
     const isOpen = before?.at === this.#minuteAt;
     const row = rows.minute(before?.at ?? this.#minuteAt);
-    // The row tells more where something was refused after the pool fell idle, or where it was written since.
+    // The row is newer if a call was rejected after the pool fell idle, or if the minute was written since.
     const isNews = before !== null && (row === null || countOf(row) < countOf(before));
     this.#written = isOpen ? (isNews ? before : row) : rows.minute(this.#minuteAt);
     if (isNews && !isOpen) this.#closed.push(before);
   }
 
   /**
-   * Finds the time of which nothing is known: the instance before wrote at `writtenAt` that slots were held, and was heard of no
-   * more. Whatever ran then was renewed, or was over, within a TTL. Null: it has written all of it.
+   * Returns the time without records. The previous instance wrote at `writtenAt` that slots were held, and stopped
+   * afterwards. Its calls were renewed or ended within a TTL. Returns null if all of it is written.
    */
   lostSince(writtenAt: InstantMs, now: InstantMs): HistoryGap | null {
     const minuteAt = minuteOf(writtenAt);
@@ -112,17 +113,20 @@ export class History {
     return isWhole || from >= to ? null : { from, to };
   }
 
-  /** Turns to the minute of an event, before it. Returns the minute that is over, if one is, though nothing happened in it. */
+  /**
+   * Advances to the minute of an event before it is applied. Returns the minute that ended, if any, even if nothing
+   * happened in it.
+   */
   turn(state: GroupState, now: InstantMs): HistoryPoint | null {
     return now < this.#minuteAt + MINUTE_MS ? null : this.#close(state, now);
   }
 
-  /** Notes what a step of the core has decided and ended. */
-  hear({ decisions }: GroupState): void {
+  /** Records what a step of the core decided and ended. */
+  noteStep({ decisions }: GroupState): void {
     this.#tenants.note(decisions);
   }
 
-  /** Notes the state after an event. */
+  /** Records the state after an event. */
   note(state: GroupState, now: InstantMs): void {
     const { queue, decisions } = state;
     this.#pass(now);
@@ -141,15 +145,15 @@ export class History {
   }
 
   /**
-   * Whether there is something to write now, together with whatever else is written.
+   * Whether there is something to write now.
    *
-   * @param isCarried the open minute is kept with the bound when the pool falls idle
+   * @param isCarried whether the open minute is stored with the bound when the pool falls idle
    */
   isDue(isCarried: boolean, now: InstantMs): boolean {
     return this.#closed.length > 0 || this.#isIdleWriteDue(isCarried, now);
   }
 
-  /** Takes the open minute, to be kept elsewhere. Null: nothing happened in it. */
+  /** Returns the open minute to be stored elsewhere, or null if nothing happened in it. */
   takeOpen(state: GroupState, now: InstantMs): HistoryPoint | null {
     const point = this.#open(state, now);
     this.#isTaken = true;
@@ -157,7 +161,6 @@ export class History {
     return isEventful(point) ? point : null;
   }
 
-  /** Writes what is due. */
   write(state: GroupState, isCarried: boolean, now: InstantMs): void {
     if (!this.isDue(isCarried, now)) return;
     for (const point of this.#closed) this.#rows.write(point);
@@ -169,7 +172,7 @@ export class History {
     }
   }
 
-  /** Writes all that is not on disk: nothing more will happen in the open minute. */
+  /** Writes everything that is not on disk. The open minute will not change any more. */
   flush(state: GroupState, now: InstantMs): void {
     this.write(state, true, now);
     if (!this.#hasNews || this.#isTaken) return;
@@ -177,7 +180,7 @@ export class History {
     this.#hasNews = false;
   }
 
-  /** Reads the points from `fromMs` up to `toMs`, the open minute included, in steps of `stepMs`. */
+  /** Reads the points from `fromMs` up to `toMs` in steps of `stepMs`, with the open minute. */
   read(
     state: GroupState,
     fromMs: number,
@@ -190,11 +193,14 @@ export class History {
     const written = this.#rows.read(fromMs, Math.min(toMs, firstAt), stepMs, now);
     const unwritten = rest.filter(({ at }) => at + MINUTE_MS > fromMs && at < toMs);
     const points = [...written, ...unwritten.filter(isEventful)];
-    // Charts do not show them, and they would be most of the answer.
+    // Charts do not show calls by key, which would be most of the answer.
     return inSteps(points.map(withoutCalls), stepMs);
   }
 
-  /** Finds from when on there are points: the oldest, or one from before `fromMs` if there is any. Null: there is none. */
+  /**
+   * Returns since when there are points: the time of the oldest, or of any point from before `fromMs`. Returns null if
+   * there is none.
+   */
   since(state: GroupState, fromMs: number, now: InstantMs): number | null {
     const rest = [...this.#closed, this.#open(state, now)].filter(isEventful);
     const all = [this.#rows.oldestAt(fromMs), ...rest.map(({ at }) => at)];
@@ -203,20 +209,18 @@ export class History {
     }, null);
   }
 
-  /** Counts waits of the calls that were granted in the last five minutes, as far as this instance lived. */
+  /** Counts the waits of calls granted in the last five minutes, as far as this instance has run. */
   recentWaits({ totals }: GroupState, now: InstantMs): number[] {
     const before = this.#recent.findLast(({ at }) => at <= now - RECENT_MS);
     return countsSince(totals.wait.counts, before?.waits ?? NOTHING.waits);
   }
 
-  /** Adds up the last hour. */
   lastHour(state: GroupState, now: InstantMs): LastHour {
     const minutes = this.#minutesOfHour(state, now);
     const sinceMs = this.#hour?.sinceMs ?? minutes.find(isEventful)?.at ?? null;
     return lastHourOf(minutes, sinceMs, now);
   }
 
-  /** Describes how the calls of the last minutes fared. */
   lately(state: GroupState, now: InstantMs): Lately | null {
     return latelyOf(this.#minutesOfHour(state, now), now);
   }
@@ -226,7 +230,7 @@ export class History {
     return sumOfCalls(this.#minutesOfHour(state, now).map(({ callsOf = [] }) => callsOf));
   }
 
-  /** Lists the points of the last hour. The minutes that are over are read once in each minute, and only on request. */
+  /** Lists the points of the last hour. Ended minutes are read at most once per minute, and only on request. */
   #minutesOfHour(state: GroupState, now: InstantMs): HistoryPoint[] {
     if (this.#hour?.at !== this.#minuteAt) {
       const fromMs = this.#minuteAt - HOUR_MS + MINUTE_MS;
@@ -238,7 +242,7 @@ export class History {
     return [...this.#hour.minutes, this.#open(state, now)];
   }
 
-  /** Ends the minute. What lies between it and `now` was idle, or a pause of the whole process. */
+  /** Ends the minute. The time between its end and `now` was idle, or the process was suspended. */
   #close(state: GroupState, now: InstantMs): HistoryPoint {
     const endsAt = this.#minuteAt + MINUTE_MS;
     this.#pass(endsAt as InstantMs);
@@ -273,20 +277,20 @@ export class History {
     if (!isSplit(state)) return;
     for (const member of state.members.values()) {
       const inUse = heldAtMember(member);
-      // What runs since the group named none is in the group's own figure.
+      // Calls from before the group had members are in the group's own figure.
       if (member.id === IMPLICIT || inUse <= (this.#membersMax[member.id] ?? 0)) continue;
       this.#membersMax[member.id] = inUse;
     }
   }
 
-  /** Counts the slots that were in use since the last event. */
+  /** Adds up slot time since the last event. */
   #pass(now: InstantMs): void {
     if (now <= this.#notedAt) return;
     this.#slotMs += this.#inUse * (now - this.#notedAt);
     this.#notedAt = now;
   }
 
-  /** Makes the point of the open minute as it is now. */
+  /** Builds the point of the open minute as of now. */
   #open(state: GroupState, at: InstantMs): HistoryPoint {
     const now = snapshotOf(state);
     const before = this.#before;
@@ -316,7 +320,7 @@ export class History {
   }
 }
 
-/** Works out quantiles of the waits that a status shows; null: nobody was granted a slot. */
+/** Returns the quantiles of waits for the status, or null if no call was granted. */
 export function waitQuantiles(waits: readonly number[]): {
   readonly wait_p50_ms: number | null;
   readonly wait_p95_ms: number | null;
@@ -354,7 +358,7 @@ function ofMembers(state: GroupState): CountsByMember {
   };
 }
 
-/** Counts what members had since then. Those that had nothing are left out: a row is written each minute. */
+/** Counts the calls of members since then. Members without any are left out, because a row is written each minute. */
 function membersSince(now: CountsByMember, before: CountsByMember): CountsByMember {
   if (now.grantedByMember === undefined) return {};
   return {
@@ -363,7 +367,7 @@ function membersSince(now: CountsByMember, before: CountsByMember): CountsByMemb
   };
 }
 
-/** Counts calls answered with an error status since then. Most minutes have none, and a row is written each minute. */
+/** Counts calls answered with an error status since then. It is left out if empty, because most minutes have none. */
 function answeredSince(
   { answeredErrors: now = {} }: TotalsSnapshot,
   { answeredErrors: before = {} }: TotalsSnapshot,
@@ -382,14 +386,14 @@ function talliesSince(
   return Object.fromEntries(since.filter(([, count]) => count > 0));
 }
 
-/** Tells whether a minute needs a point: anything was held, asked or told in it. */
+/** Whether a minute needs a point: a slot was held, a call arrived, or usage was reported. */
 function isEventful(point: HistoryPoint): boolean {
   const { inUseMax, queuedMax, granted, rejected, refusals, inputTokens, outputTokens } = point;
   const counts = inUseMax + queuedMax + granted + inputTokens + outputTokens;
   return counts > 0 || Object.keys(rejected).length + Object.keys(refusals).length > 0;
 }
 
-/** Counts all that happened in a minute: of two points of the same minute the later one has no less. */
+/** Counts everything that happened in a minute. Of two points of a minute, the later one has no lower count. */
 function countOf({ granted, rejected, refusals, inputTokens, outputTokens }: HistoryPoint): number {
   const refused = [...Object.values(rejected), ...Object.values(refusals)];
   return [granted, inputTokens, outputTokens, ...refused].reduce<number>(
@@ -398,7 +402,7 @@ function countOf({ granted, rejected, refusals, inputTokens, outputTokens }: His
   );
 }
 
-/** Adds up what is configured of its members, as far as the group's own limit over all of them reaches. */
+/** Returns the sum of the members' configured slots, at most the group's own limit. */
 function slotsConfigured({ settings, serving }: GroupState): number {
   const enabled = serving.filter((member) => member.settings.isEnabled);
   const ofEach = enabled.reduce((sum, member) => sum + member.settings.slotsMax, 0);

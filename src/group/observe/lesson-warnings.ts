@@ -89,21 +89,21 @@ export class LessonWarnings {
   }
 
   #warnOfBreaker(about: LessonScope, { openUntil, openedAt }: Breaker, now: InstantMs): void {
-    const { whose, which, rest } = wordsOf(about);
-    const message = `Too many calls${which} failed at the ${whose}. The breaker stops these calls, then probes with single calls.${rest}`;
+    const { subject, which, rest } = textParts(about);
+    const message = `Too many calls${which} failed at the ${subject}. The breaker stops these calls, then probes with single calls.${rest}`;
     this.#warn('breaker_open', message, { open_ms: openUntil - openedAt }, now, about);
   }
 
   #warnOfPause(about: LessonScope, pause: Pause, now: InstantMs): void {
-    const { whose, which, rest } = wordsOf(about);
-    const said = pause.words === null ? '' : ` Its message: "${pause.words}"`;
+    const { subject, which, rest } = textParts(about);
+    const quoted = pause.words === null ? '' : ` Its message: "${pause.words}"`;
     const probeAt = nextProbeAt(pause);
     const probed =
       probeAt === null
         ? 'Headgate does not probe the pause.'
         : 'Headgate probes the pause with single calls.';
     const until = new Date(pause.until).toISOString();
-    const message = `The ${whose} refuses calls${which} until ${until}. ${probed}${rest}${said}`;
+    const message = `The ${subject} refuses calls${which} until ${until}. ${probed}${rest}${quoted}`;
     this.#warn('pause_long', message, { pause_ms: pause.until - now }, now, about);
   }
 }
@@ -127,12 +127,12 @@ function keyOfLessons({ member, scope }: LessonScope): string {
   return scope === undefined ? member : `${member} ${scopeKey(scope)}`;
 }
 
-/** Parts of a message: the upstream, the calls affected, and a sentence about all other calls. */
-function wordsOf({ member, scope }: LessonScope) {
-  const whose = member === IMPLICIT ? 'upstream' : `upstream of the member ${member}`;
-  if (scope === undefined) return { whose, which: '', rest: '' };
+/** Parts of a message: the upstream, the affected calls, and a sentence about all other calls. */
+function textParts({ member, scope }: LessonScope) {
+  const subject = member === IMPLICIT ? 'upstream' : `upstream of member \`${member}\``;
+  if (scope === undefined) return { subject, which: '', rest: '' };
   const which = ` with ${scopeWords(boundedScope(scope))}`;
-  return { whose, which, rest: ' All other calls start as usual.' };
+  return { subject, which, rest: ' All other calls start as usual.' };
 }
 
 /** A scope as shown, with shortened names: callers choose them. */

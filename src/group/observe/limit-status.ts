@@ -10,7 +10,7 @@ import { limitOf, type Definition } from '../definition.ts';
 import { amountsSpent } from './amounts-spent.ts';
 import { pauseOfMembers, pauseStatus } from './pause-status.ts';
 
-/** Maximum of those who spent most that are shown. */
+/** Maximum keys and agents that are shown, those with the highest spend first. */
 const SPENDERS_SHOWN = 20;
 
 type LimitStatus = Pick<
@@ -25,7 +25,7 @@ type LimitStatus = Pick<
   | 'spend'
 >;
 
-/** Tells a pool's limits, what is left of them, and what its upstream said. */
+/** Returns a pool's limits, what is left of them, and what its upstream reported. */
 export function limitStatus(
   definition: Definition,
   state: GroupState,
@@ -59,7 +59,9 @@ function limitOfSole(definition: Definition, state: GroupState, now: InstantMs):
   };
 }
 
-/** Tells what its members give together. Paused it is, or its breaker open, where each of them is stopped. */
+/**
+ * Returns the members' limits combined. The pool counts as paused, or its breaker as open, if all members are stopped.
+ */
 function limitOfMembers({ config }: Definition, state: GroupState, now: InstantMs): Learned {
   const { serving } = state;
   const hasLearned = serving.some(({ controls }) => controls.ceiling.slots !== null);

@@ -11,30 +11,30 @@ import type { BudgetSettings } from '../../core/words/limits.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import { budgetNear, budgetRefused, budgetSpent, dayNear, daySpent } from './limit-words.ts';
 
-/** Percents of a budget, and of a limit of a day, that are warned of, the highest first. */
+/** Percentages of a budget or a daily limit at which warnings are raised, highest first. */
 const STEPS = [100, 80, 50] as const;
 
 type LimitStep = (typeof STEPS)[number];
 
-/** From which part on a limit of a day that the first waiter does not fit into is used up. */
+/** Used part of a daily limit from which it counts as used up if the first waiter does not fit into it. */
 const NEARLY = 0.8;
 
-/** Maximum error of rounding, as a part of a limit. */
+/** Maximum rounding error, as a part of a limit. */
 const TOLERANCE = 1e-9;
 
 const DAY_MS = 86_400_000;
 
-/** After how long nothing can be of the present period: no month is longer. */
+/** Age after which a step cannot belong to the current period, because no month is longer. */
 const PRUNED_MS = 31 * DAY_MS;
 
-/** The highest step that was warned of, when, and of which limit: another one is warned of anew. */
+/** The highest step of which a warning was raised, when, and for which limit. A changed limit is warned of again. */
 interface ReportedStep {
   readonly step: LimitStep;
   readonly at: number;
   readonly of: number;
 }
 
-/** The memory of what was warned of, which outlives the instance. */
+/** Stores the steps, so that they outlive the instance. */
 interface StepMemory {
   recall(key: 'steps'): string | null;
   remember(key: 'steps', value: string): void;
@@ -46,15 +46,17 @@ type LimitHolder = Pick<Ledger, 'controls' | 'settings'> & { readonly id: Member
 type Exhausted = Extract<Rejection, { reason: 'budget_exhausted' }>;
 
 /**
- * Finds that half, 80 % or all of a budget or of a limit of a day is used, each once in its period. It looks at what an event
- * changed, after the event, and wakes nobody: what nobody uses does not rise.
+ * Detects that 50 %, 80 % or all of a budget or a daily limit is used, each once per period. It checks the changes of
+ * an event after the event. It sets no timer, because unused limits do not rise.
  */
 export class LimitSteps {
   readonly #memory: StepMemory;
   readonly #raise: (raised: Raised, now: InstantMs) => void;
-  /** Null: not read yet. */
+  /** null until it is read. */
   #known: Record<string, ReportedStep> | null = null;
-  /** Spent of the month, and the budgets, when the budgets of each were looked at last: else nothing has changed. */
+  /**
+   * The month's spend and the budgets at the last check of each holder. Without a change of these, no check is needed.
+   */
   readonly #seen = new Map<MemberId, { readonly usd: number; readonly budgets: BudgetSettings }>();
   #lastDecision: Decision | undefined = undefined;
 
@@ -63,15 +65,15 @@ export class LimitSteps {
     this.#raise = raise;
   }
 
-  /** Warns of what an event brought about, after it. */
+  /** Raises warnings about the changes of an event, after it. */
   note(state: GroupState, now: InstantMs): void {
-    const refusal = this.#newRefusal(state);
+    const refusal = this.#newRejection(state);
     const { settings, controls, serving } = state;
     if (isSplit(state) && settings.isMetered) {
       this.#look(state, { id: IMPLICIT, settings, controls }, now);
     }
     for (const member of serving) if (member.settings.isMetered) this.#look(state, member, now);
-    if (refusal !== null) this.#noteRefusal(state, refusal, now);
+    if (refusal !== null) this.#noteRejection(state, refusal, now);
   }
 
   #look(state: GroupState, holder: LimitHolder, now: InstantMs): void {
@@ -129,8 +131,8 @@ export class LimitSteps {
     this.#raise(step < 100 ? dayNear(reported, step) : daySpent(reported), now);
   }
 
-  /** Reads a refusal for a budget that came with the event; null: there is none. */
-  #newRefusal({ decisions }: GroupState): Exhausted | null {
+  /** Returns a new rejection for a budget, or null if the event caused none. */
+  #newRejection({ decisions }: GroupState): Exhausted | null {
     const last = lastDecision(decisions);
     if (last === this.#lastDecision) return null;
     this.#lastDecision = last;
@@ -138,8 +140,11 @@ export class LimitSteps {
     return rejection?.reason === 'budget_exhausted' ? rejection : null;
   }
 
-  /** Warns that a call did not fit into a budget, unless it is known to be spent: what is left of one may never be used. */
-  #noteRefusal(state: GroupState, { window: period, limitUsd }: Exhausted, now: InstantMs): void {
+  /**
+   * Warns that a call did not fit into a budget, unless the budget is known to be spent. A small remainder may never be
+   * used.
+   */
+  #noteRejection(state: GroupState, { window: period, limitUsd }: Exhausted, now: InstantMs): void {
     const { settings, controls, serving } = state;
     const holders: LimitHolder[] = [{ id: IMPLICIT, settings, controls }, ...serving];
     const holder = holders.find((each) => budgetOf(each.settings.budgets, period) === limitUsd);
@@ -165,26 +170,28 @@ export class LimitSteps {
     this.#raise(budgetRefused(used, reservedUsd), now);
   }
 
-  /** Whether a step was not told of in the period that began then, nor a higher one. */
+  /** Whether neither a step nor a higher one was reported in the period that began then. */
   #isNews(
     key: string,
     { step, of }: Pick<ReportedStep, 'step' | 'of'>,
     beganAt: InstantMs,
   ): boolean {
-    const reported = this.#told[key];
+    const reported = this.#reported[key];
     return (
       reported === undefined || reported.of !== of || reported.at < beganAt || reported.step < step
     );
   }
 
   #report(key: string, reported: ReportedStep): void {
-    const kept = Object.entries(this.#told).filter(([, { at }]) => at > reported.at - PRUNED_MS);
+    const kept = Object.entries(this.#reported).filter(
+      ([, { at }]) => at > reported.at - PRUNED_MS,
+    );
     this.#known = { ...Object.fromEntries(kept), [key]: reported };
     this.#memory.remember('steps', JSON.stringify(this.#known));
   }
 
-  /** Reads what an earlier instance told, once there is something to tell. */
-  get #told(): Readonly<Record<string, ReportedStep>> {
+  /** Reads the steps reported by earlier instances, once there is one to report. */
+  get #reported(): Readonly<Record<string, ReportedStep>> {
     this.#known ??= JSON.parse(this.#memory.recall('steps') ?? '{}') as Record<
       string,
       ReportedStep

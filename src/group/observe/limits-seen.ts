@@ -7,16 +7,16 @@ import {
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { LimitHint } from '../../core/words/signal.ts';
 
-/** Maximum models whose limits a pool keeps; the one that was heard of longest ago goes first. */
+/** Maximum models whose limits a pool stores. The one reported longest ago is dropped first. */
 const KEPT_MAX = 16;
 
-/** How long nothing is written again: callers of two accounts would have it written with every call. */
+/** Minimum interval between writes. Callers of two accounts would otherwise cause a write per call. */
 const WRITTEN_EVERY_MS = 600_000;
 
-/** Maximum characters of a model's name that is kept. */
+/** Maximum length of a stored model name. */
 const MODEL_MAX = 200;
 
-/** The row in which they are kept. */
+/** The row that stores the limits. */
 interface LimitsMemory {
   recall(key: 'limits_seen'): string | null;
   remember(key: 'limits_seen', value: string): void;
@@ -26,11 +26,11 @@ interface SeenLimit {
   readonly upstream: string;
   readonly model: string | null;
   readonly limits: ReportedLimits;
-  /** When they were first told so. */
+  /** When these values were first reported. */
   readonly at: number;
 }
 
-/** The limits that upstreams have told a pool's calls in headers, by upstream and model. A reset forgets none. */
+/** The limits that upstreams reported in headers, by upstream and model. They survive a reset. */
 export class LimitsSeen {
   readonly #store: LimitsMemory;
   #seen: readonly SeenLimit[];
@@ -43,7 +43,7 @@ export class LimitsSeen {
     this.#seen = row === null ? [] : (JSON.parse(row) as SeenLimit[]);
   }
 
-  /** Notes what the headers of an answer told. Written only where it is news, and not too often. */
+  /** Records the limits in the headers of an answer. They are written only if they changed, and at a limited rate. */
   note(
     { upstream, model: name }: { readonly upstream: string; readonly model: string | null },
     hints: readonly LimitHint[],
@@ -66,7 +66,7 @@ export class LimitsSeen {
     this.#isWritten = true;
   }
 
-  /** Tells them for the status; nothing where none were seen. */
+  /** Returns the limits for the status, or nothing if none were reported. */
   status(): { readonly limits_seen?: readonly LimitsSeenStatus[] } {
     if (this.#seen.length === 0) return {};
     const limits_seen = this.#seen.map(({ at, ...one }) => ({

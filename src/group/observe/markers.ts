@@ -11,7 +11,7 @@ import type { GroupState } from '../../core/state.ts';
 import type { Tables } from '../tables.ts';
 import { shownScope } from './scope-status.ts';
 
-/** The controls of a member as they were after the event before. */
+/** The controls of a member after the previous event. */
 interface SeenControls {
   readonly pausedUntil: number;
   readonly openedAt: number;
@@ -21,31 +21,31 @@ interface SeenControls {
 
 /** Earlier controls of a member, and the calls to which they applied. */
 interface SeenMember extends SeenControls {
-  readonly isOut: boolean;
+  readonly isEjected: boolean;
   readonly about: Scope;
-  /** Those of its scopes, by their keys. */
+  /** The controls of its scopes, by key. */
   readonly scopes: Map<string, SeenControls>;
 }
 
-/** Events by which operators change a member, which the audit log has. */
+/** Events of operators' changes, which the audit log contains. */
 const BY_OPERATORS: ReadonlySet<GroupEvent['kind']> = new Set(['bring_back', 'relearn']);
 
 /** Maximum number of remembered markers. Old ones are removed, because scopes come and go. */
 const LATEST_MAX = 256;
 
 /**
- * Marks what changed how a pool grants, besides what its operators do: a row per such event, never per
- * call. An upstream that refuses again and again makes one marker a minute of each kind.
+ * Records changes of how a pool grants, except operators' changes: one row per change, never per call. An upstream that
+ * keeps refusing causes one marker per minute and kind.
  */
 export class Markers {
   readonly #tables: Tables;
   readonly #seen = new Map<MemberId, SeenMember>();
-  /** The latest of each kind and member, to which others of the same minute are added. */
+  /** The latest marker of each kind and member. Changes in the same minute are added to it. */
   readonly #latest = new Map<string, { readonly sequence: number; marker: PoolMarker }>();
-  /** Not written yet, by sequence. */
+  /** Markers that are not written yet, by sequence. */
   readonly #unwritten = new Map<number, PoolMarker>();
   #sequence: number | null = null;
-  /** A marker is new, and not only counted up. */
+  /** Whether a marker is new, rather than only counted up. */
   #isDue = false;
 
   constructor(tables: Tables, state: GroupState) {
@@ -61,13 +61,15 @@ export class Markers {
     return this.#isDue;
   }
 
-  /** Notes that an instance began though slots were held when the one before last wrote: a deploy, or a crash. */
+  /**
+   * Records that an instance started although slots were held when the previous one last wrote: a deploy or a crash.
+   */
   noteReset(slots: number, lost: HistoryGap | null, now: InstantMs): void {
     const span = lost === null ? {} : { since: lost.from, until: lost.to };
     this.#mark('reset', null, { slots, ...span }, now);
   }
 
-  /** Lists the times between `fromMs` and `toMs` of which nothing is known, the oldest first. */
+  /** Lists the times between `fromMs` and `toMs` without records, oldest first. */
   gaps(fromMs: number, toMs: number): HistoryGap[] {
     return this.read(fromMs, Infinity).flatMap(({ kind, figures: { since, until } }) => {
       if (kind !== 'reset' || since === undefined || until === undefined) return [];
@@ -76,7 +78,7 @@ export class Markers {
     });
   }
 
-  /** Marks what an event changed, after it. */
+  /** Records the changes of an event, after it. */
   note(state: GroupState, event: GroupEvent, now: InstantMs): void {
     for (const member of state.serving) this.#noteMember(member, event, now);
   }
@@ -84,16 +86,22 @@ export class Markers {
   #noteMember(member: Member, event: GroupEvent, now: InstantMs): void {
     const { id, controls } = member;
     const { outage, scopes } = controls;
-    const isOut = outage.reason !== null;
+    const isEjected = outage.reason !== null;
     const seen = this.#seen.get(id) ?? seenOfMember(member);
     const why = event.kind === 'report' ? event.signal.kind : null;
     this.#noteScopes(member, seen, why, now);
     const isSame =
-      this.#seen.has(id) && isOut === seen.isOut && isSameScope(seen.about, scopes.about);
+      this.#seen.has(id) && isEjected === seen.isEjected && isSameScope(seen.about, scopes.about);
     if (isSame && isAlike(seen, seenOf(member))) return;
     this.#seen.set(id, { ...seenOfMember(member), scopes: seen.scopes });
-    if (isOut !== seen.isOut && !BY_OPERATORS.has(event.kind)) {
-      this.#mark(isOut ? 'member_out' : 'member_back', isOut ? outage.reason : null, {}, now, id);
+    if (isEjected !== seen.isEjected && !BY_OPERATORS.has(event.kind)) {
+      this.#mark(
+        isEjected ? 'member_out' : 'member_back',
+        isEjected ? outage.reason : null,
+        {},
+        now,
+        id,
+      );
     }
     // The lessons about some calls were moved to their scope. Nothing changed for other calls.
     if (isSameScope(scopes.about, ALL_CALLS) && seen.about !== ALL_CALLS) return;
@@ -139,7 +147,6 @@ export class Markers {
     mark('ceiling_cut', why, { ...(Number.isFinite(from) ? { from } : {}), to });
   }
 
-  /** Writes what is not written yet. */
   write(): void {
     if (this.#unwritten.size === 0) return;
     for (const [sequence, marker] of this.#unwritten) {
@@ -157,7 +164,7 @@ export class Markers {
     this.#tables.write('DELETE FROM marker WHERE sequence <= ?', last - POOL_MARKERS_MAX);
   }
 
-  /** Lists the markers from `fromMs` up to `toMs`, the oldest first. */
+  /** Lists the markers from `fromMs` up to `toMs`, oldest first. */
   read(fromMs: number, toMs: number): PoolMarker[] {
     const written = this.#tables
       .read<{ sequence: number; data: string }>(
@@ -235,7 +242,7 @@ function seenOfMember(member: Member): SeenMember {
   const ofScopes = [...member.scopes].map(([key, limiter]) => [key, seenOf(limiter)] as const);
   return {
     ...seenOf(member),
-    isOut: outage.reason !== null,
+    isEjected: outage.reason !== null,
     about: isSameScope(scopes.about, ALL_CALLS) ? ALL_CALLS : scopes.about,
     scopes: new Map(ofScopes),
   };

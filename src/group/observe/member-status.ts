@@ -12,7 +12,7 @@ import { amountsSpent } from './amounts-spent.ts';
 import { pauseStatus } from './pause-status.ts';
 import { aboutOf } from './scope-status.ts';
 
-/** Tells of the members of a pool: those that the configuration names, and those where calls of before still run. */
+/** Returns the members of a pool: the configured ones, and removed ones with running calls. */
 export function membersStatus(
   definition: Definition,
   state: GroupState,
@@ -39,7 +39,7 @@ export function membersStatus(
 }
 
 function upstreamsOf({ config }: Definition): ReadonlyMap<string, string> {
-  // A definition of an older release that was never parsed by this one names none.
+  // A definition of an older release that this one never parsed has no members.
   return new Map((config?.members ?? []).map((each) => [memberIdOf(each), each.upstream]));
 }
 

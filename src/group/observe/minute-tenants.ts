@@ -7,10 +7,13 @@ import { CallsByKind } from '../../history/call-counts.ts';
 import { longest, TENANTS_OF_MINUTE } from '../../history/tenant-times.ts';
 import { isEnd } from './call-line.ts';
 
-/** Maximum tenants that are counted within a minute. Those that come after them are not: callers may make names up. */
+/** Maximum tenants counted within a minute. Further ones are not counted, because callers may make up names. */
 const COUNTED_MAX = 2_000;
 
-/** Maximum kinds of calls that are counted within a minute, and those that its point names: about 60 bytes each. */
+/**
+ * Maximum combinations of key, upstream and model that are counted within a minute, and those in its point, at about 60
+ * bytes each.
+ */
 const KINDS_COUNTED_MAX = 200;
 const KINDS_OF_MINUTE = 16;
 
@@ -19,7 +22,7 @@ const NAME_LENGTH_MAX = 128;
 
 type TenantCounts = Pick<HistoryPoint, 'tenantsWaited' | 'tenantsHeld' | 'callsOf'>;
 
-/** The calls in the open minute of a pool: how many each key made, and how long those of each tenant waited and held slots. */
+/** The calls of a pool's open minute: the number per key, and the wait and slot time per tenant. */
 export class MinuteTenants {
   #beganAt: number;
   #waited = new Map<string, number>();
@@ -30,7 +33,7 @@ export class MinuteTenants {
     this.#beganAt = minuteAt;
   }
 
-  /** Begins another minute. */
+  /** Starts another minute. */
   begin(minuteAt: number): void {
     this.#beganAt = minuteAt;
     this.#waited = new Map();
@@ -38,20 +41,20 @@ export class MinuteTenants {
     this.#calls = new CallsByKind(KINDS_COUNTED_MAX);
   }
 
-  /** Notes what the last event has decided and ended. */
+  /** Records what the last event decided and ended. */
   note({ made, over, lent: prefetched }: DecisionLog): void {
     for (const decision of made) this.#noteWait(decision);
     for (const decision of over) {
       this.#noteHold(decision);
       this.#noteCall(decision);
     }
-    for (const told of prefetched) {
-      add(this.#held, told.tenant, told.heldMs);
-      this.#noteLent(told);
+    for (const sum of prefetched) {
+      add(this.#held, sum.tenant, sum.heldMs);
+      this.#notePrefetched(sum);
     }
   }
 
-  /** Tells of the minute up to `now`, with the holds of leases that go on. */
+  /** Returns the counts of the minute up to `now`, with the slot time of current leases. */
   read({ leases }: GroupState, now: InstantMs): TenantCounts {
     const held = new Map(this.#held);
     const endsAt = Math.min(now, this.#beganAt + MINUTE_MS);
@@ -66,15 +69,15 @@ export class MinuteTenants {
     };
   }
 
-  /** Counts a call that had slots; those on lent slots are counted by their sum. */
+  /** Counts a call that held slots. Calls on prefetched slots are reported as sums. */
   #noteCall(decision: Decision): void {
     if (decision.decided !== 'granted' || decision.isLent === true || !isEnd(decision)) return;
     const { caller, upstream, model } = decision.ticket.holder;
     this.#calls.add({ caller, upstream, model: model ?? decision.reportedModel ?? null }, 1);
   }
 
-  /** Counts calls on lent slots. If they named no model, the costs of the group have those that their answers named. */
-  #noteLent({ caller, upstream, model, calls, costs = [] }: ReportedCalls): void {
+  /** Counts calls on prefetched slots. If they named no model, the models come from the costs of their answers. */
+  #notePrefetched({ caller, upstream, model, calls, costs = [] }: ReportedCalls): void {
     const reported = model === null ? costs : [];
     for (const line of reported) {
       this.#calls.add({ caller, upstream, model: line.model }, line.calls);
@@ -88,7 +91,7 @@ export class MinuteTenants {
     add(this.#waited, ticket.holder.tenant, decidedAt - arrivedAt);
   }
 
-  /** Counts the part of a hold that lies in this minute; that of a lent slot is told by its sum. */
+  /** Adds the part of a hold that lies in this minute. Holds of prefetched slots are reported as sums. */
   #noteHold({ endedAt, decidedAt, ticket, isLent }: Decision): void {
     if (endedAt === null || isLent === true) return;
     add(

@@ -3,15 +3,18 @@ import type { InstantMs } from '../../core/words/ids.ts';
 /** How long the limit must be nearly in use. */
 const NEAR_MS = 60_000;
 
-/** Part of a limit, and slots, by which a mean may miss: between two calls of one caller its slot is free for a moment. */
+/**
+ * Tolerance of the mean, as a part of the limit and in slots. Between two calls of a caller its slot is free for a
+ * moment.
+ */
 const TOLERANCE = 0.005;
 const SLOTS_MISSED_MAX = 0.5;
 
-/** A stretch that began near the limit. */
+/** A period that began near the limit. */
 interface Stretch {
   readonly since: InstantMs;
   readonly limit: number;
-  /** Slots in use times the milliseconds that they were. */
+  /** Slots in use, multiplied by their time in milliseconds. */
   slotMs: number;
   /** Slots in use since `at`. */
   inUse: number;
@@ -19,28 +22,31 @@ interface Stretch {
 }
 
 /**
- * Finds that a part of the limit was in use for a minute, in the mean: where there are few slots, each call that ends takes the
- * pool below for as long as nobody takes its place.
+ * Detects that a part of the limit was in use for a minute on average. It uses the mean because in a small pool each
+ * ended call leaves the range until its slot is taken again.
  */
 export class NearLimit {
-  /** Null: not near, or not any more. */
+  /** null while the pool is not near its limit. */
   #stretch: Stretch | null = null;
 
-  /** Notes the slots in use after an event. Returns how many were in the mean, where a minute near the limit is over; null: it is not. */
+  /**
+   * Records the slots in use after an event. Returns their mean when a minute near the limit has passed, otherwise
+   * null.
+   */
   note(inUse: number, limit: number, warnAt: number | null, now: InstantMs): number | null {
     if (warnAt === null || limit <= 0) {
       this.#stretch = null;
       return null;
     }
     const wanted = warnAt * limit - Math.min(TOLERANCE * limit, SLOTS_MISSED_MAX);
-    const mean = this.#goOn(inUse, limit, wanted, now);
+    const mean = this.#extend(inUse, limit, wanted, now);
     if (this.#stretch === null && inUse >= wanted) {
       this.#stretch = { since: now, limit, slotMs: 0, inUse, at: now };
     }
     return mean;
   }
 
-  #goOn(inUse: number, limit: number, wanted: number, now: InstantMs): number | null {
+  #extend(inUse: number, limit: number, wanted: number, now: InstantMs): number | null {
     const stretch = this.#stretch;
     if (stretch === null) return null;
     stretch.slotMs += stretch.inUse * (now - stretch.at);
@@ -48,7 +54,7 @@ export class NearLimit {
     stretch.at = now;
     const lengthMs = now - stretch.since;
     const isOver = lengthMs >= NEAR_MS;
-    // However full the rest of it is, the mean stays below.
+    // Even a full remainder of the minute cannot raise the mean to the threshold.
     const isLost = stretch.slotMs + limit * (NEAR_MS - lengthMs) < wanted * NEAR_MS;
     if (isOver || isLost || stretch.limit !== limit) this.#stretch = null;
     if (!isOver || stretch.limit !== limit) return null;

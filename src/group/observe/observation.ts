@@ -28,7 +28,7 @@ import { Warnings } from './warnings.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { deliverWarning, webhookDependencies } from '../../runtime/webhook.ts';
 
-/** Everything that the watching of one pool needs. */
+/** Everything that observing a pool needs. */
 interface WatchedPool {
   readonly env: Env;
   readonly ctx: DurableObjectState;
@@ -37,20 +37,20 @@ interface WatchedPool {
   readonly store: GroupStore;
   readonly identity: PoolIdentity;
   readonly bounds: () => WarningBounds;
-  /** Slots that were held when the instance before last wrote. */
+  /** Slots that were held when the previous instance last wrote. */
   readonly heldBefore: number;
-  /** When that was. Null: it is not known. */
+  /** When that was, or null if unknown. */
   readonly writtenBefore: InstantMs | null;
-  /** The minute in which the instance before fell idle. Null: none. */
+  /** The minute in which the previous instance fell idle, or null. */
   readonly minuteBefore: HistoryPoint | null;
-  /** Lines of the log that it has left in no row. */
+  /** Lines of the call log that it left in no row. */
   readonly callsBefore: readonly StoredCall[];
-  /** Which calls are kept in the log. */
+  /** Returns which calls are logged. */
   readonly log: () => CallLogConfig;
   readonly report: (isDetailed: boolean) => PoolReport;
 }
 
-/** Watches a pool and tells of it: its history, its warnings and its counters. It decides nothing. */
+/** Observes a pool: its history, warnings and counters. It makes no decisions. */
 export class Observation {
   readonly feed: FeedLink;
   readonly #state: GroupState;
@@ -101,7 +101,7 @@ export class Observation {
     });
     this.#warnings = new Warnings(store, identity, (warning, isNew) => {
       this.feed.warn(warning);
-      // Lost, it still stands in the pool's own list.
+      // A lost warning is still in the pool's own list.
       ctx.waitUntil(
         directoryOf(env)
           .noteWarning(warning)
@@ -113,20 +113,23 @@ export class Observation {
     this.#history.note(state, now);
   }
 
-  /** Notes that an event comes. */
+  /** Prepares for an event. */
   before(now: InstantMs): void {
     const minute = this.#history.turn(this.#state, now);
     if (minute !== null) this.#calls.endMinute();
     if (minute !== null) this.#warnings.noteMinute(this.#state, minute, this.#bounds(), now);
   }
 
-  /** Notes what a step of the core has decided and ended. */
-  hear(now: InstantMs): void {
-    this.#history.hear(this.#state);
+  /** Records what a step of the core decided and ended. */
+  noteStep(now: InstantMs): void {
+    this.#history.noteStep(this.#state);
     this.#calls.note(this.#state.decisions, now);
   }
 
-  /** Notes an event that was applied. Returns what is to be written soon: the bound with all else, or all else. Null: nothing. */
+  /**
+   * Records an applied event. Returns what to write soon: `bound` for the bound and everything else, `rest` for
+   * everything else, or null.
+   */
   after(event: GroupEvent, now: InstantMs): 'bound' | 'rest' | null {
     this.#history.note(this.#state, now);
     this.#markers.note(this.#state, event, now);
@@ -135,13 +138,13 @@ export class Observation {
     this.feed.note(now);
     if (!this.#tables.isOpen) return null;
     const isHistoryDue = this.#history.isDue(isCarried(this.#state), now);
-    // The one row that a pool without slots in use writes is to carry the lines too, and the budget that stops it.
+    // A pool without slots in use writes one row, which also contains the lines and the spent budget.
     const isMore = this.#calls.hasUnkept || this.#state.budgetStop !== null;
     if (isHistoryDue && isMore && !isCarried(this.#state)) return 'bound';
     return isHistoryDue || this.#markers.isDue || this.#calls.isDue ? 'rest' : null;
   }
 
-  /** Writes what is due, in the transaction of whoever writes anyway. */
+  /** Writes what is due, in the transaction of another write. */
   write(now: InstantMs): void {
     if (!this.#tables.isOpen) return;
     this.#history.write(this.#state, isCarried(this.#state), now);
@@ -149,7 +152,7 @@ export class Observation {
     this.#calls.write();
   }
 
-  /** Takes what is to be kept with the bound of a pool that falls idle. */
+  /** Returns the data to store with the bound of a pool that falls idle. */
   takeAtRest(now: InstantMs): IdleRow {
     const minute = this.#history.takeOpen(this.#state, now);
     const calls = this.#calls.carry();
@@ -161,17 +164,17 @@ export class Observation {
     };
   }
 
-  /** Lines of the log that are in no row: those of a pool that stores nothing are all it has. */
+  /** Lines of the call log that are in no row. A pool that is not stored has no others. */
   get callLines(): readonly StoredCall[] {
     return this.#calls.lines;
   }
 
-  /** Adds lines of the log that the pool had before it was stored. */
+  /** Adds lines of the call log from before the pool was stored. */
   adoptCalls(lines: readonly StoredCall[]): void {
     this.#calls.adopt(lines);
   }
 
-  /** Writes all that is not on disk: nothing will come any more. */
+  /** Writes everything that is not on disk. No further event follows. */
   flush(now: InstantMs): void {
     if (!this.#tables.isOpen) return;
     this.#history.flush(this.#state, now);
@@ -190,7 +193,7 @@ export class Observation {
     return this.#history.callsOfLastHour(this.#state, now);
   }
 
-  /** Finds calls in the log, and among those that the pool remembers. */
+  /** Finds calls in the log and among the remembered decisions. */
   calls(filter: CallQuery, now: InstantMs): CallsFound {
     return this.#calls.search(filter, this.#state.decisions, now);
   }
@@ -199,17 +202,14 @@ export class Observation {
     return this.#warnings.latest();
   }
 
-  /** Tells what the status shows of waits. */
   waits(now: InstantMs): Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms'> {
     return waitQuantiles(this.#history.recentWaits(this.#state, now));
   }
 
-  /** Tells what the status shows of the last hour. */
   lastHour(now: InstantMs): LastHour {
     return this.#history.lastHour(this.#state, now);
   }
 
-  /** Tells what the status shows of the last minutes. */
   lately(now: InstantMs): Pick<PoolStatus, 'lately'> {
     const lately = this.#history.lately(this.#state, now);
     return lately === null ? {} : { lately };
@@ -238,7 +238,7 @@ export class Observation {
   }
 }
 
-/** Adds up the slots of holders that are no calls; nothing where there are none. */
+/** Adds up the slots of holders that are not calls. Returns nothing if there are none. */
 function slotsByKind({ leases }: GroupState): Pick<PoolMetrics, 'slots_by_kind'> {
   const slots: Partial<Record<HoldKind, number>> = {};
   for (const { holder, phase, slots: own } of leases.values()) {

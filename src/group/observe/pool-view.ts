@@ -36,7 +36,7 @@ interface PoolViewParts {
   readonly costs: CostView;
 }
 
-/** Readers' side of a pool: everything that can be told of it without changing it. What is due is done first. */
+/** The readers' side of a pool: everything that can be read without changing it. Due changes are applied first. */
 export class PoolView {
   readonly #parts: PoolViewParts;
   readonly #state: GroupState;
@@ -107,7 +107,7 @@ export class PoolView {
     return this.#parts.observation.feed.watch(request);
   }
 
-  /** Makes what the hub of the dashboards is told. */
+  /** Builds a report for the dashboards' hub. */
   report(isDetailed: boolean): PoolReport {
     const now = this.#tick();
     const { version } = this.#parts.link.definition;
@@ -115,7 +115,10 @@ export class PoolView {
     return { at: now, configVersion: version, status: this.#status(now), detail };
   }
 
-  /** Makes what the directory keeps while the pool rests. It is made in the middle of a turn, so nothing is done here. */
+  /**
+   * Builds the state that the directory stores while the pool rests. It is built during a turn, so due changes are not
+   * applied.
+   */
   said(): PresenceReport {
     const now = this.#parts.shell.now();
     const metrics = this.#parts.observation.metrics(this.#status(now), now);
@@ -129,7 +132,7 @@ export class PoolView {
     };
   }
 
-  /** How long nobody has used the pool. */
+  /** How long the pool has been unused. */
   idleMs(): number {
     return this.#parts.idleness.forMs(this.#tick());
   }

@@ -17,12 +17,12 @@ import { definitionFrom, settingsOf } from '../definition.ts';
 import { budgetSpent } from './stops.ts';
 
 /**
- * Makes the change to a copy of the state and counts what the core would do: the figures are those of the
- * change itself, whatever lanes, shares and rates say.
+ * Applies a change to a copy of the state and counts what the core would do, so the result includes all lanes, shares
+ * and rates.
  *
- * @param before the group as it is, as JSON (`GroupConfig`): a pool without a call has not heard of it
- * @param after the group as it would be
- * @param partition of the pool: that of calls with keys of their own has no members
+ * @param before the current group as JSON (`GroupConfig`), because a pool without calls may not have it
+ * @param after the changed group
+ * @param partition partition of the pool. The partition of calls with their own keys has no members.
  */
 export function poolPreview(
   state: GroupState,
@@ -54,7 +54,7 @@ function reconfigured(state: GroupState, settings: GroupSettings, now: InstantMs
     ...plain
   } = state;
   const { paces: _paces, ...loans } = prefetching;
-  // A class would lose its methods; what ended before, and how fast isolates call, is of no matter here.
+  // Classes would lose their methods. Ended calls and the call rates of isolates are irrelevant here.
   const cloned = structuredClone({ ...plain, lending: loans });
   const copy = {
     ...cloned,
@@ -66,7 +66,7 @@ function reconfigured(state: GroupState, settings: GroupSettings, now: InstantMs
   return { copy, effects: step(copy, { kind: 'reconfigure', settings }, now) };
 }
 
-/** Tells of each member what becomes of it. A group that names none has none to tell of. */
+/** Returns the effect on each member. A group without members has none. */
 function memberPreviews(
   state: GroupState,
   was: GroupState,

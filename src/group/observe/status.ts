@@ -15,7 +15,7 @@ import { scopesStatus, shownScope } from './scope-status.ts';
 import { stopsOf } from './stops.ts';
 import { upstreamsStatus } from './upstream-status.ts';
 
-/** Figures that the shell has seen, and the core does not know. */
+/** Figures that only the shell has. */
 interface ShellFigures extends Pick<
   PoolStatus,
   'wait_p50_ms' | 'wait_p95_ms' | 'last_hour' | 'lately'
@@ -25,7 +25,7 @@ interface ShellFigures extends Pick<
   readonly idleMs: number;
 }
 
-/** Makes what `status` shows of one pool. */
+/** Builds the status of one pool. */
 export function poolStatus(
   identity: PoolIdentity,
   definition: Definition,
@@ -75,10 +75,10 @@ export function poolStatus(
   };
 }
 
-/** Maximum waiters whose reasons are counted: it takes a microsecond for each, and dashboards ask every second. */
+/** Maximum waiters whose wait reasons are counted. Each takes a microsecond, and dashboards ask every second. */
 const REASONS_COUNTED_MAX = 2_000;
 
-/** Counts the waiters by what they wait for now. */
+/** Counts the waiters by wait reason. */
 function waitReasons(
   state: GroupState,
   now: InstantMs,
@@ -99,7 +99,7 @@ function waitReasons(
   return { waiting_for: causes, ...(isNeeded && { needed_elsewhere: needed }) };
 }
 
-/** Lists the leases of one pool, oldest first, so many of them. */
+/** Lists at most `most` leases of one pool, oldest first. */
 export function leaseInfos(state: GroupState, now: InstantMs, most = Infinity): LeaseInfo[] {
   return [...state.leases.values()]
     .toSorted((a, b) => a.grantedAt - b.grantedAt)
@@ -122,7 +122,7 @@ export function leaseInfos(state: GroupState, now: InstantMs, most = Infinity): 
     }));
 }
 
-/** Lists the waiters of one pool, in the order in which they will probably be granted, so many of them. */
+/** Lists at most `most` waiters of one pool, in the order in which they will probably be granted. */
 export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity): WaiterInfo[] {
   const first = probableOrder(state).slice(0, most);
   return first.map((waiter, position) => {
@@ -153,7 +153,7 @@ export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity):
   });
 }
 
-/** Tells which members a waiter does not go to, and which one it waits for. */
+/** Returns the members that a waiter excludes, and the one for which it waits. */
 function membersOf(
   state: GroupState,
   waiter: Waiter,
@@ -167,7 +167,7 @@ function membersOf(
   };
 }
 
-/** Lists the first leases and waiters of one pool, for who looks at it. */
+/** Lists the first leases and waiters of one pool, for a reader of its details. */
 export function poolDetail(state: GroupState, now: InstantMs): PoolDetail {
   return {
     leases: leaseInfos(state, now, DETAIL_ROWS_MAX),

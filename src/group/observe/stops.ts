@@ -8,7 +8,7 @@ import type { InstantMs } from '../../core/words/ids.ts';
 import type { BudgetSettings } from '../../core/words/limits.ts';
 import { rateStatuses } from '../../routing/group-rates.ts';
 
-/** Tells which limits besides slots keep calls out of a pool. */
+/** Returns the limits other than slots that keep calls out of a pool. */
 export function stopsOf(
   state: GroupState,
   now: InstantMs,
@@ -17,8 +17,8 @@ export function stopsOf(
 }
 
 /**
- * Finds the budget that is spent, or that had no room for the last call, as long as its period lasts and it is neither raised
- * nor gone.
+ * Returns the budget that is spent or had no room for the last call. It applies until its period ends, or until the
+ * budget is raised or removed.
  */
 export function budgetSpent(state: GroupState, now: InstantMs): PoolStatus['budget_spent'] {
   const { settings, controls, budgetStop: stop } = state;
@@ -43,7 +43,10 @@ function limitsUsd(budgets: BudgetSettings): Readonly<Record<Period, number | nu
   return { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
 }
 
-/** Finds the limit that has nothing left, or the one with the least left where the next in line waits for time alone. */
+/**
+ * Returns the rate limit with nothing left. If the next waiter waits only for time, returns the one with the least
+ * left.
+ */
 function rateUsedUp(state: GroupState, now: InstantMs): string | null {
   const ledgers = isSplit(state) ? [state, ...state.serving] : [state];
   const rates = ledgers.flatMap(({ controls, settings }) =>

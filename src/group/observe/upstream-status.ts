@@ -7,7 +7,7 @@ import type { GroupState } from '../../core/state.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { Definition } from '../definition.ts';
 
-/** Tells what went to each upstream. Members of one upstream are told apart by what is told of members. */
+/** Returns the calls to each upstream. Several members of one upstream are shown in the status of members. */
 export function upstreamsStatus(
   { config }: Definition,
   state: GroupState,

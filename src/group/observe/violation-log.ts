@@ -3,12 +3,12 @@ import type { InstantMs } from '../../core/words/ids.ts';
 import { logEvent } from '../../runtime/log.ts';
 import type { PoolIdentity } from '../definition.ts';
 
-/** How long an invariant is not told again. What breaks it meanwhile is told with the next line. */
+/** Minimum interval between log lines of one invariant. Violations in between are included in the next line. */
 const SILENT_MS = 1_000;
 
 type Violations = Totals['violations'];
 
-/** Tells the log of invariants that a pool has broken, and whoever warns of it. */
+/** Logs violated invariants of a pool, and raises warnings about them. */
 export class ViolationLog {
   readonly #identity: PoolIdentity;
   readonly #warn: (violations: Violations, now: InstantMs) => void;
@@ -19,7 +19,7 @@ export class ViolationLog {
     this.#warn = warn;
   }
 
-  /** Looks at the counts after an event. */
+  /** Checks the counts after an event. */
   note(violations: Violations, now: InstantMs): void {
     for (const invariant of INVARIANTS) {
       if (violations[invariant] > 0) this.#report(invariant, violations, now);

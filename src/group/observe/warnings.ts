@@ -17,48 +17,48 @@ import { boundedScope, LessonWarnings, type LessonScope } from './lesson-warning
 import { LimitSteps } from './limit-steps.ts';
 import { NearLimit } from './near-limit.ts';
 
-/** Maximum of warnings that are kept for the dashboard, the oldest go first. */
+/** Maximum warnings that are kept for the dashboard. The oldest are dropped first. */
 const KEPT_MAX = 100;
 
-/** How long one kind of warning is not repeated. */
+/** Minimum interval between warnings of one kind. */
 const SILENT_MS = 600_000;
 
-/** How many minutes in a row the queue must be longer at the end of, and how long at the last. */
+/** How many consecutive minutes the queue must grow, and its minimum length at the end. */
 const GROWING_MINUTES = 3;
 const GROWING_LENGTH_MIN = 10;
 
-/** Maximum scopes of a pool that a kind of warning names within the repeat interval. */
+/** Maximum scopes of a pool that warnings of a kind name within `SILENT_MS`. */
 const SCOPES_NAMED_MAX = 10;
 
 type EjectionReason = NonNullable<Member['controls']['outage']['reason']>;
 
-/** Why a member gets no calls, as it follows on a colon. */
-const OUT_FOR: Readonly<Record<EjectionReason, string>> = {
+/** Why a member gets no calls, as a clause after "because". */
+const EJECTED_BECAUSE: Readonly<Record<EjectionReason, string>> = {
   unauthorized: 'its upstream refuses its key',
-  quota: 'its upstream says that the account has no quota left',
-  egress: 'its upstream refuses calls from where the Worker runs',
+  quota: 'its upstream reports that the account has no quota left',
+  egress: 'its upstream refuses calls from the location of the Worker',
 };
 
 /**
- * Tells an operator of what gets worse: in the log, to whoever reads `warnings`, and through `send`, which hears of those that are over too. It is
- * told of what happens and wakes nobody to look. Warnings are rare, so all of them are one row.
+ * Warns operators of problems: in the log, in the list of warnings, and through `send`, which also receives resolved
+ * warnings. It reacts to events and sets no timers. Warnings are rare, so all of them are stored in one row.
  */
 export class Warnings {
   readonly #store: GroupStore;
   readonly #identity: PoolIdentity;
   readonly #send: (warning: Warning, isNew: boolean) => void;
-  /** The oldest first. */
+  /** Oldest first. */
   #kept: Warning[];
   readonly #steps: LimitSteps;
   readonly #reportedAt = new Map<string, number>();
   readonly #totals: Partial<Record<WarningKind, number>> = {};
   readonly #near = new NearLimit();
-  /** The queue at the ends of the last minutes. */
+  /** Lengths of the queue at the ends of the last minutes. */
   #lengths: number[] = [];
   #seen = { quota: 0, egress: 0, expired: 0, served: 0 };
   readonly #lessons: LessonWarnings;
-  /** Members of which it was told that they are out, and why. */
-  readonly #outFor = new Map<MemberId, EjectionReason>();
+  /** Ejected members for which a warning was raised, and the reason. */
+  readonly #ejectedFor = new Map<MemberId, EjectionReason>();
 
   constructor(
     store: GroupStore,
@@ -77,16 +77,16 @@ export class Warnings {
     for (const warning of this.#kept) this.#reportedAt.set(keyOf(warning), Date.parse(warning.at));
   }
 
-  /** Begins with what an earlier instance knew already, which is no news. */
+  /** Starts with the state that an earlier instance has already warned of. */
   begin({ serving }: GroupState): void {
     this.#lessons.begin(serving);
     for (const { id, controls } of serving) {
       const { reason } = controls.outage;
-      if (reason !== null) this.#outFor.set(id, reason);
+      if (reason !== null) this.#ejectedFor.set(id, reason);
     }
   }
 
-  /** Lists the last warnings, the latest first. */
+  /** Lists the last warnings, latest first. */
   latest(): Warning[] {
     return this.#kept.toReversed();
   }
@@ -95,7 +95,7 @@ export class Warnings {
     return { ...this.#totals };
   }
 
-  /** Warns of what an event brought about, after it. */
+  /** Raises warnings about the changes of an event, after it. */
   note(state: GroupState, { warn_at: warnAt }: WarningBounds, now: InstantMs): void {
     const { totals } = state;
     const { quota = 0, egress = 0 } = totals.refusals;
@@ -103,26 +103,26 @@ export class Warnings {
     if (totals.expired > seen.expired) {
       const count = totals.expired - seen.expired;
       seen.expired = totals.expired;
-      const message = `Their holders were gone: ${plural(count, 'slot was', 'slots were')} taken back at the end of the TTL.`;
+      const message = `${plural(count, 'lease', 'leases')} expired without renewal, so the slots were released. The holders probably crashed or lost their connection.`;
       this.#warn('lease_expired', message, { leases: count }, now);
     }
     this.#lessons.note(state, now);
-    for (const member of state.serving) this.#noteOutage(member, now);
+    for (const member of state.serving) this.#noteEjection(member, now);
     const served = totals.ended.success ?? 0;
-    // What one member refuses another may serve, and of the first it is told that it is out.
+    // Another member may serve what one refuses, and an ejected member has a warning of its own.
     const spared = isSplit(state) ? state.serving.length : 0;
     if (spared > 0 && served > seen.served) Object.assign(seen, { quota, egress });
     seen.served = served;
     if (quota > seen.quota + spared) {
       seen.quota = quota;
       const message =
-        'The upstream says that the account has no quota left. Waiting does not help.';
+        'The upstream reports that the account has no quota left. Waiting does not help: add credit or raise the quota at the provider.';
       this.#warn('quota_exhausted', message, { refusals: quota }, now);
     }
     if (egress > seen.egress + spared) {
       seen.egress = egress;
       const message =
-        'The upstream refuses calls from where the Worker runs. Waiting does not help: see `upstream_refused_egress` in the log.';
+        'The upstream refuses calls from the location of the Worker. Waiting does not help: see `upstream_refused_egress` in the log.';
       this.#warn('egress_refused', message, { refusals: egress }, now);
     }
     this.#steps.note(state, now);
@@ -137,29 +137,30 @@ export class Warnings {
     const mean = this.#near.note(inUse, limit, warnAt, now);
     if (mean === null) return;
     const used = Math.round(10 * mean) / 10;
-    const waiting = queued === 0 ? 'no call waits yet' : plural(queued, 'call waits', 'calls wait');
+    const waiting =
+      queued === 0 ? 'no calls are queued' : plural(queued, 'call is queued', 'calls are queued');
     const slots = plural(limit, 'slot has', 'slots have');
-    const message = `${used} of ${slots} been in use for a minute, and ${waiting}.`;
+    const message = `${used} of ${slots} been in use for 1 minute, and ${waiting}.`;
     this.#warn('near_limit', message, { in_use: used, limit, queued }, now);
   }
 
-  /** Warns once of a member that is out for a refusal. One that an operator has switched off is no news to operators. */
-  #noteOutage({ id, settings, controls: { outage } }: Member, now: InstantMs): void {
+  /** Warns once of a member that was ejected after a refusal. An operator who disabled a member needs no warning. */
+  #noteEjection({ id, settings, controls: { outage } }: Member, now: InstantMs): void {
     const reason = settings.isEnabled ? outage.reason : null;
-    const known = this.#outFor.get(id) ?? null;
+    const known = this.#ejectedFor.get(id) ?? null;
     if (reason === known) return;
     if (known !== null) this.#clear(id, now);
-    this.#outFor.delete(id);
+    this.#ejectedFor.delete(id);
     if (reason === null) return;
-    if (this.#warnOfOutage(id, reason, now)) this.#outFor.set(id, reason);
+    if (this.#warnOfEjection(id, reason, now)) this.#ejectedFor.set(id, reason);
   }
 
-  #warnOfOutage(id: MemberId, reason: EjectionReason, now: InstantMs): boolean {
-    const message = `The member ${id} gets no calls: ${OUT_FOR[reason]}. It is probed from time to time.`;
+  #warnOfEjection(id: MemberId, reason: EjectionReason, now: InstantMs): boolean {
+    const message = `Member \`${id}\` gets no calls, because ${EJECTED_BECAUSE[reason]}. Headgate probes it periodically.`;
     return this.#warn('member_out', message, {}, now, { member: id });
   }
 
-  /** Notes that what was told of a member is over. */
+  /** Marks the open warning about a member as resolved. */
   #clear(member: MemberId, now: InstantMs): void {
     const isOpen = (each: Warning): boolean =>
       each.kind === 'member_out' && each.member === member && each.cleared_at === undefined;
@@ -173,15 +174,15 @@ export class Warnings {
     for (const each of open) this.#send({ ...each, cleared_at: clearedAt }, false);
   }
 
-  /** Warns of invariants that were broken. */
+  /** Warns of violated invariants. */
   noteViolations(violations: Totals['violations'], now: InstantMs): void {
     const broken = Object.entries(violations).filter(([, count]) => count > 0);
     const names = broken.map(([name, count]) => `${name} (${count})`).join(', ');
-    const message = `Headgate broke a promise of its own: ${names}. That is a mistake in it; please report it.`;
+    const message = `Headgate violated its own invariants: ${names}. This is a bug in Headgate. Please report it.`;
     this.#warn('invariant_violated', message, Object.fromEntries(broken), now);
   }
 
-  /** Warns of what a minute shows, when it is over. */
+  /** Raises warnings about a minute when it has ended. */
   noteMinute(
     state: GroupState,
     minute: HistoryPoint,
@@ -203,11 +204,11 @@ export class Warnings {
     const longestMs = Math.max(p95Ms, oldestWaitMs(state, now));
     if (longestMs <= boundMs) return;
     const seconds = Math.round(longestMs / 1_000);
-    const message = `Calls wait ${seconds} s, longer than the ${boundMs / 1_000} s to warn at.`;
+    const message = `Calls wait ${seconds} s, which exceeds the warning threshold of ${boundMs / 1_000} s.`;
     this.#warn('wait_long', message, { wait_ms: longestMs, bound_ms: boundMs, queued }, now);
   }
 
-  /** Raises a warning, unless one like it was raised a while ago. Returns whether it did. */
+  /** Raises a warning, unless a similar one was raised recently. Returns whether it did. */
   #warn(
     kind: WarningKind,
     message: string,
@@ -227,7 +228,7 @@ export class Warnings {
     return true;
   }
 
-  /** Whether a warning may name another scope. Bounded, because callers choose models and keys. */
+  /** Whether a warning may name another scope. The number is limited, because callers choose models and keys. */
   #mayName(kind: WarningKind, now: InstantMs): boolean {
     for (const [key, at] of this.#reportedAt) {
       if (now - at >= SILENT_MS) this.#reportedAt.delete(key);

@@ -29,7 +29,7 @@ describe('a budget', () => {
   it('says how much of what, until when', () => {
     expect(budgetNear(budget, 80)).toEqual({
       kind: 'budget_near',
-      message: '80 % of the budget of the day is spent: $16.20 of $20, until 2026-11-25 00:00 UTC.',
+      message: '80 % of the budget for this day is spent ($16.20 of $20). It resets at 2026-11-25 00:00 UTC.',
       figures: { percent: 80, spent_usd: 16.2, budget_usd: 20, until_ms: until },
     });
   });
@@ -37,18 +37,18 @@ describe('a budget', () => {
   it('of a member names it', () => {
     const raised = budgetNear({ ...budget, member: memberId('openai:b') }, 50);
     expect(raised.member).toBe('openai:b');
-    expect(raised.message).toContain('the budget of the day of the member openai:b is spent');
+    expect(raised.message).toContain('the budget for this day of member `openai:b` is spent');
   });
 
   it('that is spent refuses, and in a dry run would', () => {
-    expect(budgetSpent(budget, false).message).toContain('Calls are refused until 2026');
-    expect(budgetSpent(budget, true).message).toContain('Calls would be refused until 2026');
+    expect(budgetSpent(budget, false).message).toContain('Calls are rejected until 2026');
+    expect(budgetSpent(budget, true).message).toContain('Calls would be rejected until 2026');
   });
 
   it('that refuses says what is set aside, and small amounts as they are', () => {
     const small = { ...budget, spentUsd: 0.009_82, ofUsd: 0.02 };
     const { message, figures } = budgetRefused(small, 0.001_25);
-    expect(message).toContain('$0.00982 of $0.02 is spent and $0.00125 set aside');
+    expect(message).toContain('$0.00982 of $0.02 is spent, and $0.00125 is reserved');
     expect(figures).toMatchObject({ percent: 49, reserved_usd: 0.001_25 });
     expect(budgetRefused({ ...budget, spentUsd: 0, ofUsd: 0 }, 0).figures).toMatchObject({
       percent: 100,
@@ -61,11 +61,11 @@ describe('a limit of a day', () => {
     expect(dayNear(requests, 80)).toEqual({
       kind: 'day_limit_near',
       message:
-        '80 % of the requests of 24 hours is used: 1,612 of 2,000. The first of them count until 2026-11-25 00:00 UTC.',
+        '80 % of the 24-hour limit of requests is used (1,612 of 2,000). The oldest requests stop counting at 2026-11-25 00:00 UTC.',
       figures: { percent: 80, used: 1_612, limit: 2_000, until_ms: until },
     });
     expect(daySpent({ ...requests, of: 'tokens' }).message).toBe(
-      'All of the tokens of 24 hours is used: 1,612 of 2,000. Calls wait until the first of them count no longer, from 2026-11-25 00:00 UTC on.',
+      'All of the 24-hour limit of tokens is used (1,612 of 2,000). Calls are queued until the oldest tokens stop counting, from 2026-11-25 00:00 UTC on.',
     );
   });
 });

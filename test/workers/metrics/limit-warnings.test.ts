@@ -71,7 +71,7 @@ describe('a budget', () => {
     expect(await messages('daily')).toEqual([]);
     await spend('daily', 0.1);
     const until = minuteOf(Math.ceil(Date.now() / (24 * HOUR_MS)) * 24 * HOUR_MS);
-    const half = `50 % of the budget of the day is spent: $10 of $20, until ${until}.`;
+    const half = `50 % of the budget for this day is spent ($10 of $20). It resets at ${until}.`;
     expect(await messages('daily')).toEqual([half]);
     await spend('daily', 1);
     await restarted('daily');
@@ -81,11 +81,11 @@ describe('a budget', () => {
     await restarted('daily');
     await spend('daily', 1);
     // What was set aside ahead of its use is lost with an instance.
-    const most = expect.stringMatching(/^80 % of the budget of the day is spent: \$16\.\d\d of/);
+    const most = expect.stringMatching(/^80 % of the budget for this day is spent \(\$16\.\d\d of/);
     expect(await messages('daily')).toEqual([half, most]);
     await spend('daily', 3.5, 1);
     const all = expect.stringMatching(
-      /^All of the budget of the day is spent: \$2\d(?:\.\d\d)? of \$20\. Calls are refused until /,
+      /^All of the budget for this day is spent \(\$2\d(?:\.\d\d)? of \$20\)\. Calls are rejected until /,
     );
     expect(await messages('daily')).toEqual([half, most, all]);
     // Refusals are what was announced.
@@ -113,10 +113,10 @@ describe('a budget', () => {
     passTime(HOUR_MS);
     await spend('leap', 3.9);
     const reported = (await pool('leap').warnings()).toReversed();
-    expect(reported.map(({ kind, message }) => `${kind}: ${message.split(':')[0]}`)).toEqual([
-      'budget_near: 80 % of the budget of the hour is spent',
-      'budget_near: 80 % of the budget of the hour is spent',
-      'budget_near: 50 % of the budget of the day is spent',
+    expect(reported.map(({ kind, message }) => `${kind}: ${message.split(' (')[0]}`)).toEqual([
+      'budget_near: 80 % of the budget for this hour is spent',
+      'budget_near: 80 % of the budget for this hour is spent',
+      'budget_near: 50 % of the budget for this day is spent',
     ]);
   });
 
@@ -128,7 +128,7 @@ describe('a budget', () => {
     expect(await asked()).toMatchObject({ kind: 'rejected' });
     expect(await messages('tight')).toEqual([
       expect.stringMatching(
-        /^A call did not fit into the budget of the day and was refused: \$0\.00982 of \$0\.02 is spent\. More like it are refused until \d{4}-\d\d-\d\d 00:00 UTC\.$/,
+        /^A call did not fit into the budget for this day and was rejected: \$0\.00982 of \$0\.02 is spent\. Similar calls are rejected until \d{4}-\d\d-\d\d 00:00 UTC\.$/,
       ),
     ]);
     await restarted('tight');
@@ -161,7 +161,7 @@ describe('a budget', () => {
       {
         kind: 'budget_near',
         member: 'a',
-        message: expect.stringContaining('the budget of the day of the member a is spent'),
+        message: expect.stringContaining('the budget for this day of member `a` is spent'),
       },
     ]);
   });
@@ -178,7 +178,7 @@ describe('a limit of a day', () => {
     expect(half).toMatchObject({
       kind: 'day_limit_near',
       figures: { percent: 50, used: 5, limit: 10 },
-      message: expect.stringContaining('50 % of the requests of 24 hours is used: 5 of 10.'),
+      message: expect.stringContaining('50 % of the 24-hour limit of requests is used (5 of 10).'),
     });
     const { until_ms: leavesAt = 0 } = half?.figures ?? {};
     expect(leavesAt).toBeGreaterThan(began + 24 * HOUR_MS);
@@ -217,7 +217,7 @@ describe('a limit of a day', () => {
     }
     expect((await pool('tpd').warnings())[0]).toMatchObject({
       kind: 'day_limit_near',
-      message: expect.stringContaining('80 % of the tokens of 24 hours is used: 90 of 100.'),
+      message: expect.stringContaining('80 % of the 24-hour limit of tokens is used (90 of 100).'),
     });
     const waits = pool('tpd').acquire(
       request('tpd', 'd', { estimate, sliceMs: 3_600_000 } as never),

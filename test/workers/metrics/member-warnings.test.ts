@@ -70,7 +70,7 @@ describe('a member that a refusal took out', () => {
       group: name,
       member: 'a',
       message:
-        'The member a gets no calls: its upstream refuses its key. It is probed from time to time.',
+        'Member `a` gets no calls, because its upstream refuses its key. Headgate probes it periodically.',
     });
     expect(all[0]).not.toHaveProperty('cleared_at');
   });

@@ -57,7 +57,7 @@ describe('near the limit', () => {
     const [warning] = await pool('nearly').warnings();
     expect(warning).toMatchObject({
       kind: 'near_limit',
-      message: '4 of 5 slots have been in use for a minute, and no call waits yet.',
+      message: '4 of 5 slots have been in use for 1 minute, and no calls are queued.',
       figures: { in_use: 4, limit: 5, queued: 0 },
     });
     for (const { lease } of held) await lease.release('success', 200);
