@@ -41,7 +41,7 @@ import {
   referredSession,
   severalModels,
   unreadSession,
-  unsaidModel,
+  missingModel,
   unserved,
 } from './socket/upgrade.ts';
 
@@ -123,7 +123,7 @@ async function locateDirect(
   // The upstream serves the model in the path. The header only names one that the path does not show.
   const known = shown ?? said;
   if (rule.isWanted && known === null && operation.socket === 'session') {
-    return rejected(unsaidModel(path));
+    return rejected(missingModel(path));
   }
   const located = { kind: 'located', upstream, path, operation, said, chosenBy: null } as const;
   const wantsModel = looksIntoBody(operation, rule, known !== null);

@@ -49,14 +49,14 @@ interface MeasuredCall {
 }
 
 /** Measures a call by the numbers that its caller reports, for calls that are not sent through Headgate. */
-export function measureAsSaid(
+export function measureAsReported(
   located: Located,
-  said: { readonly inputTokens: number | null; readonly outputTokens: number | null },
+  reported: { readonly inputTokens: number | null; readonly outputTokens: number | null },
 ): Metering {
   return new Metering(located, {
-    inputTokens: said.inputTokens ?? UNKNOWN_BYTES / TEXT_BYTES_PER_TOKEN,
-    isInputGuess: said.inputTokens === null,
-    maxOutputTokens: said.outputTokens,
+    inputTokens: reported.inputTokens ?? UNKNOWN_BYTES / TEXT_BYTES_PER_TOKEN,
+    isInputGuess: reported.inputTokens === null,
+    maxOutputTokens: reported.outputTokens,
     isStream: false,
     wantsUsage: false,
     tiers: NO_TIERS,

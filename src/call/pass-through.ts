@@ -8,7 +8,7 @@ import type { Candidate } from './plan.ts';
 import { answered, rejected, type Answered, type Rejected } from './result.ts';
 import { endRunOf, mayEndRun } from './runs/end-run.ts';
 import { lookForMade } from './runs/look-for-made.ts';
-import { saidOfDropped, type CallTarget } from './target.ts';
+import { droppedHeader, type CallTarget } from './target.ts';
 import { unreachable } from './unreachable.ts';
 
 /** Forwards a call that takes no slot. The runtime streams its body. */
@@ -49,7 +49,7 @@ export async function passThrough(
     const init: ResponseInit = { status, statusText, headers: given, encodeBody: 'manual' };
     const response = new Response(whileSent(answer.body, body, ctx), init);
     callerResponseHeaders(response.headers);
-    return answered(response, saidOfDropped(target));
+    return answered(response, droppedHeader(target));
   } catch {
     const { fault } = body;
     return fault === null ? unreachable(located.upstream.id, null) : rejected(fault);

@@ -18,7 +18,7 @@ import { LEFT, rejected, type CallerLeft, type Rejected } from './result.ts';
 import type { CheckedAnswer } from './runs/hold-run.ts';
 import type { Sending } from './sending.ts';
 import { unreachable, uploadTooSlow } from './unreachable.ts';
-import { saidOfDropped } from './target.ts';
+import { droppedHeader } from './target.ts';
 
 /**
  * Forwards the upstream's answer, and settles the call at its last byte. Until then the call counts as in flight, and
@@ -69,7 +69,7 @@ export function signature(
     'headgate-tries': String(attempts.sent),
     ...(memberId !== null && { 'headgate-member': memberId }),
     ...(leaseIds.length > 0 && { 'headgate-lease': leaseIds.join(', ') }),
-    ...(target.dropped.length > 0 && saidOfDropped(target)),
+    ...(target.dropped.length > 0 && droppedHeader(target)),
   };
 }
 

@@ -35,7 +35,7 @@ type Outgoing = Pick<Candidate, 'call' | 'located' | 'key' | 'spilledFrom' | 'me
 const DROPPED_MAX = 400;
 
 /** The answer header that names the dropped headers and parameters of its call. */
-export function saidOfDropped({ dropped }: CallTarget): AnswerHeaders {
+export function droppedHeader({ dropped }: CallTarget): AnswerHeaders {
   if (dropped.length === 0) return {};
   // Names of parameters may contain any characters.
   const names = dropped.map((name) => encodeURI(name)).join(', ');

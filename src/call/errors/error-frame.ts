@@ -4,7 +4,7 @@ import { parseObject } from '../../upstream/json/parse-object.ts';
 import { responsesFrames } from './responses-frames.ts';
 import { codeOf, errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
 
-/** The event streams in which something may stand before the first event, and errors have a form. */
+/** The event streams that allow bytes before the first event and have a form for errors. */
 export type FrameShape =
   | 'openai'
   | 'openai_responses'
@@ -19,8 +19,8 @@ interface FrameCall {
 }
 
 /**
- * How an event stream of a call looks, or null: its answer is no event stream, so nothing may be sent
- * before the upstream's own first byte.
+ * The event stream of a call's answer. null if the answer is not an event stream, so nothing may be sent before the
+ * upstream's first byte.
  */
 export function frameShapeOf({ shape, name, model }: FrameCall): FrameShape | null {
   switch (shape) {
@@ -30,7 +30,7 @@ export function frameShapeOf({ shape, name, model }: FrameCall): FrameShape | nu
     case 'anthropic':
       return 'anthropic';
     case 'gemini':
-      // Interactions name their model in the body, and their events.
+      // Interactions name their model in the body, and have their own events.
       return model.from === 'body' ? 'gemini_interactions' : 'gemini';
     case 'bedrock':
     case 'ollama':
@@ -45,8 +45,8 @@ interface ErrorBody {
 }
 
 /**
- * An error as the last event of a stream whose status was sent long ago. Each SDK raises its own error
- * from the frame of its dialect; there is no end marker after it, which would look like success.
+ * An error as the last event of a stream whose status was already sent. Each SDK raises its own error from the frame of
+ * its dialect. No end marker follows, because that would look like success.
  */
 function errorFrame(shape: Exclude<FrameShape, 'openai_responses'>, body: ErrorBody): string {
   switch (shape) {
@@ -61,13 +61,13 @@ function errorFrame(shape: Exclude<FrameShape, 'openai_responses'>, body: ErrorB
   }
 }
 
-/** Older clients of Gemini know no error in a stream, but that there is no answer because of the prompt. */
+/** Older Gemini clients know no errors in a stream, but they report when a prompt was blocked. */
 function feedbackOf({ error }: ErrorBody): object {
   const { message } = error as { message?: unknown };
   return { blockReason: 'OTHER', blockReasonMessage: message };
 }
 
-/** Writes the last events for an error reply. */
+/** The last events for an error reply. */
 export function errorReplyFrame(
   shape: FrameShape,
   reply: ErrorReply,
@@ -91,14 +91,14 @@ function dialectOf(shape: FrameShape): Dialect {
   return shape === 'openai_responses' ? 'openai' : shape;
 }
 
-/** An error response of an upstream, whose body may be anything. */
+/** An error response of an upstream. Its body may be anything. */
 export interface UpstreamError {
   readonly status: number;
   readonly text: string;
   readonly retryAfterMs: number | null;
 }
 
-/** Writes the last events for an upstream's error response. */
+/** The last events for an upstream's error response. */
 export function upstreamErrorFrame(
   shape: FrameShape,
   { status, text, retryAfterMs }: UpstreamError,
@@ -107,14 +107,14 @@ export function upstreamErrorFrame(
   const body = upstreamBody(shape, status, text);
   if (shape !== 'openai_responses') return errorFrame(shape, body);
   const { error } = body;
-  const said = error as { message?: unknown; code?: unknown };
-  const code = typeof said.code === 'string' ? said.code : null;
-  const message = typeof said.message === 'string' ? said.message : statusMessage(status);
+  const fields = error as { message?: unknown; code?: unknown };
+  const code = typeof fields.code === 'string' ? fields.code : null;
+  const message = typeof fields.message === 'string' ? fields.message : statusMessage(status);
   const failedCode = code ?? failedCodeOf(status);
   return responsesFrames({ message, code, failedCode, retryAfterMs, error }, model);
 }
 
-/** Takes what the upstream said, or says its status in the dialect. */
+/** The upstream's own error, or its status in the dialect. */
 function upstreamBody(shape: FrameShape, status: number, text: string): ErrorBody {
   const body = parseObject(text);
   if (body !== null && typeof body['error'] === 'object' && body['error'] !== null) {

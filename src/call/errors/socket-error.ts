@@ -3,9 +3,9 @@ import type { Dialect } from '../../contract/dialect.ts';
 import { codeOf, errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
 
 /**
- * An error of ours as an event of Responses over WebSocket. The flat fields are those that the API documents for a stream,
- * the nested ones and the status those of an error of the connection; agents and SDKs read when to come back from the
- * headers, at one place or the other.
+ * A Headgate error as an event of Responses over WebSocket. The flat fields are those that the API documents for a
+ * stream. The nested ones and the status are those of an error of the connection. Agents and SDKs read the retry delay
+ * from the headers, in either place.
  */
 export function errorEvent(shape: Dialect, reply: ErrorReply, streamId: string | null): string {
   const { reason, message } = reply;

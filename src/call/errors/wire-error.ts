@@ -2,12 +2,12 @@ import { putAnswerHeaders, type AnswerHeaders } from '../../contract/answer-head
 import type { Dialect } from '../../contract/dialect.ts';
 import { REASONS, type Reason, type ErrorReply } from '../../contract/reasons.ts';
 
-/** Default of Retry-After, for a temporary error that has no better estimate. */
+/** Default of Retry-After for a temporary error without a better estimate. */
 const RETRY_AFTER_DEFAULT_MS = 1_000;
 
 /**
- * Puts an error reply into the caller's dialect, so that SDKs raise their own typed errors.
- * `headgate-reason` marks it as ours; an upstream's error never carries that header.
+ * Writes an error reply in the caller's dialect, so that SDKs raise their own typed errors. `headgate-reason` marks it
+ * as Headgate's. An upstream's error never has that header.
  */
 export function errorResponse(dialect: Dialect, reply: ErrorReply): Response {
   const status = statusIn(dialect, reply.reason);
@@ -39,25 +39,25 @@ function retryHeaders(reply: ErrorReply): AnswerHeaders {
 }
 
 /**
- * The status of a reason in a dialect. Claude Code takes each 413 for a body that is too large for Anthropic,
- * whatever it says, and tells its user to remove images: there a call that never fits is an invalid one.
+ * The status of a reason in a dialect. Claude Code treats every 413 as a body that is too large for Anthropic, and
+ * tells its user to remove images. There a call that never fits is an invalid one.
  */
 export function statusIn(dialect: Dialect, reason: Reason): number {
   return dialect === 'anthropic' && reason === 'never_fits' ? 400 : REASONS[reason].status;
 }
 
-/** When another try may succeed; null: it will not. */
+/** When another attempt may succeed. null if none will. */
 export function retryAfterMsOf({ reason, isPermanent, retryAfterMs }: ErrorReply): number | null {
   if (REASONS[reason].permanent || isPermanent === true) return null;
   return Math.ceil(retryAfterMs ?? RETRY_AFTER_DEFAULT_MS);
 }
 
-/** The code of an error. For an upstream's limit it is the API's own code, because clients know that. */
+/** The code of an error. An upstream's limit has the API's own code, which clients know. */
 export function codeOf(reason: Reason): string {
   return reason === 'upstream_limited' ? 'rate_limit_exceeded' : reason;
 }
 
-/** The body of an error in a dialect, before it is written out. */
+/** The body of an error in a dialect, as an object. */
 export function errorBody(dialect: Dialect, reply: ErrorReply, status: number): object {
   const { reason, message } = reply;
   switch (dialect) {
@@ -77,7 +77,7 @@ export function errorBody(dialect: Dialect, reply: ErrorReply, status: number): 
   }
 }
 
-/** https://google.aip.dev/193: a canonical status, and details that machines read. */
+/** https://google.aip.dev/193: a canonical status, and machine-readable details. */
 function geminiBody(reply: ErrorReply, status: number): object {
   const { reason, message, retryAfterMs = reply.endsInMs } = reply;
   const details: unknown[] = [
@@ -97,7 +97,7 @@ function openaiType(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error';
 }
 
-/** Never `overloaded_error`: Claude Code takes a few of those for Anthropic's own want of capacity and gives up. */
+/** Never `overloaded_error`: Claude Code attributes a few of those to Anthropic's own capacity and gives up. */
 function anthropicType(status: number): string {
   switch (status) {
     case 401:

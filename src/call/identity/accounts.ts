@@ -1,5 +1,5 @@
-// Whose a key is. A key that does not last, or that an account has many of, is one of its account's once its upstream has
-// taken it, and never before: what a key claims by itself anybody may write. Decision 29 has the reasons.
+// Finds the account of a provider key. A short-lived key, or one of many keys of an account, belongs to its account
+// only once its upstream has accepted it, because anyone can forge what a key claims. Decision 29 has the reasons.
 
 import { BoundedMap, BoundedSet } from '../../core/parts/bounded-map.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
@@ -14,31 +14,34 @@ import { within } from '../../runtime/within.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { UpstreamKey } from './authenticate.ts';
 
-/** Maximum of keys whose accounts this isolate remembers; of others it asks again. */
+/** Maximum keys whose accounts this isolate remembers. For others it asks again. */
 const KEYS_MAX = 10_000;
 
-/** Maximum of gateway keys whose accounts it remembers. */
+/** Maximum gateway keys whose accounts it remembers. */
 const HOMES_MAX = 5_000;
 
-/** Maximum of what a header says that names an account. */
+/** Maximum characters of a header that names an account. */
 const VALUE_LENGTH_MAX = 200;
 
-/** How long the directory may take to say whose a key is. */
+/** How long the directory may take to return the account of a key. */
 const ANSWER_MS_MAX = 1_000;
 
 /**
- * Maximum of questions to the directory in a second: there is one, and keys can be made up. Whoever is not asked about
- * begins as one that nobody knows.
+ * Maximum questions per second to the directory, of which there is one, while keys can be made up. A key beyond that
+ * starts with an unknown account.
  */
 const ASKED_EACH_SECOND_MAX = 20;
 
-/** The same of news for it: some clients sign a key for every call. What it is not told is found out again. */
+/**
+ * Maximum updates per second to the directory, because some clients sign a key for every call. An update that is not
+ * sent can be learned again.
+ */
 const REPORTED_EACH_SECOND_MAX = 5;
 
-/** The account of each key that its upstream has taken. */
+/** The account of each key that its upstream has accepted. */
 const accounts = new BoundedMap<string, string>(KEYS_MAX);
 
-/** The accounts that callers of each gateway key had a key of, and the last one of each. */
+/** Accounts of the keys that callers of each gateway key have used, and the last one of each. */
 const homes = new BoundedSet<string>(HOMES_MAX);
 const lastHomes = new BoundedMap<string, string>(HOMES_MAX);
 
@@ -48,8 +51,8 @@ const news = new EachSecond(REPORTED_EACH_SECOND_MAX);
 type AccountCall = Pick<AuthenticatedCall, 'caller' | 'table' | 'env' | 'request'>;
 
 /**
- * Tells whose a caller's own key is at an upstream; null: it stands for itself. The operator's keys do, and those of
- * providers that say nothing of accounts.
+ * The account of a caller's own key at an upstream. null if the key counts for itself, as the operator's keys do, and
+ * keys of providers without account information.
  */
 export async function accountOf(
   call: AccountCall,
@@ -61,10 +64,10 @@ export async function accountOf(
   if (sign === null) return null;
   const { fingerprintKey } = table.snapshot;
   if (sign.by === 'header') {
-    // Whoever has no gateway key is a stranger, and may write what it likes.
-    const said = caller.gatewayKeyId === null ? null : request.headers.get(sign.header);
-    if (said === null || said === '') return null;
-    const name = await nameOf(fingerprintKey, upstream, sign, said);
+    // A caller without a gateway key is unknown and may send any header.
+    const value = caller.gatewayKeyId === null ? null : request.headers.get(sign.header);
+    if (value === null || value === '') return null;
+    const name = await nameOf(fingerprintKey, upstream, sign, value);
     return { kind: 'known', name, isProved: true };
   }
   const id = idOf(upstream, key);
@@ -80,13 +83,13 @@ export async function accountOf(
   return verified(call, upstream, stored);
 }
 
-/** The account of a key that its upstream has taken: whoever has such a key is at home there. */
+/** The account of a key that its upstream has accepted. It becomes a home of the caller's gateway key. */
 function verified(call: AccountCall, upstream: Upstream, name: string): KeyAccount {
   noteHome(call, upstream, name);
   return { kind: 'known', name, isProved: true };
 }
 
-/** Finds the account of a key that its upstream has taken, whoever asks; null: it is not known. */
+/** The account of a key that its upstream has accepted, for any caller. null if it is unknown. */
 export async function accountOfTaken(
   env: Pick<Env, 'DIRECTORY'> & LocationVariables,
   upstream: Upstream,
@@ -95,14 +98,14 @@ export async function accountOfTaken(
   return knownAccountOf(upstream, key) ?? (await askDirectory(env, idOf(upstream, key)));
 }
 
-/** Tells whose a key is without asking anybody; null: it stands for itself, or it is not known here. */
+/** The account of a key as far as this isolate knows. null if it is unknown here, or the key counts for itself. */
 export function knownAccountOf(upstream: Upstream, key: UpstreamKey): string | null {
   return accounts.get(idOf(upstream, key)) ?? null;
 }
 
 /**
- * Notes that an upstream has taken a key, by its answer. Returns the account that the key is of; null: there was nothing to
- * find out.
+ * Notes an answer that shows that an upstream has accepted a key. Returns the account of the key. null if there was
+ * nothing to learn.
  */
 export async function noteTaken(
   call: AuthenticatedCall,
@@ -115,16 +118,16 @@ export async function noteTaken(
   const sign = signOf(call, upstream, key);
   if (sign === null || sign.by === 'header') return null;
   const { fingerprintKey } = call.table.snapshot;
-  // An answer that names none leaves the key by itself, with an account of its own.
-  const said =
+  // If the answer names no account, the key gets its own.
+  const value =
     sign.by === 'claim'
       ? sign.account
       : (answer.headers.get(sign.header) ?? '').slice(0, VALUE_LENGTH_MAX);
   const name = await nameOf(
     fingerprintKey,
     upstream,
-    said === '' ? null : sign,
-    said === '' ? (key.fingerprint ?? '') : said,
+    value === '' ? null : sign,
+    value === '' ? (key.fingerprint ?? '') : value,
   );
   const id = idOf(upstream, key);
   accounts.set(id, name);
@@ -133,7 +136,7 @@ export async function noteTaken(
   return name;
 }
 
-/** Forgets whose a key is that its upstream takes no more. */
+/** Forgets the account of a key that its upstream no longer accepts. */
 export function noteRevoked(call: AuthenticatedCall, upstream: Upstream, key: UpstreamKey): void {
   const id = idOf(upstream, key);
   if (!accounts.has(id)) return;
@@ -151,12 +154,15 @@ function signOf(
   return accountSignOf(upstream, providerKey);
 }
 
-/** Names a key at an upstream, as its operator has it told whose it is: another way may find another account. */
+/**
+ * Identifies a key at an upstream together with how its account is found, because another method may find another
+ * account.
+ */
 function idOf({ id, accountBy }: Upstream, { fingerprint }: UpstreamKey): string {
   return `${id} ${accountBy} ${fingerprint}`;
 }
 
-/** Names an account. What is another's at another upstream is not the same there. */
+/** Names an account. Equal names at different upstreams are different accounts. */
 function nameOf(
   fingerprintKey: string,
   upstream: Upstream,
@@ -171,8 +177,8 @@ function nameOf(
 }
 
 /**
- * Finds the account that a key is most likely of which its upstream has not taken yet: one that its caller's gateway key
- * has had a key of. Then it is no stranger's, and its first call need not run beside that account's pool.
+ * The likely account of a key that its upstream has not accepted yet: one whose keys its caller's gateway key has used.
+ * The key then counts as familiar, and its first call need not run beside that account's pool.
  */
 function homeOf(
   { caller }: AccountCall,
@@ -192,7 +198,10 @@ function noteHome({ caller }: AccountCall, upstream: Upstream, name: string): vo
   lastHomes.set(`${gatewayKeyId} ${upstream.id}`, name);
 }
 
-/** Asks for what another isolate, or an earlier process, has found out; null: nobody has, or it cannot be asked. */
+/**
+ * Asks for what another isolate or an earlier process has learned. null if there is nothing, or the directory cannot be
+ * asked.
+ */
 async function askDirectory(
   env: Pick<Env, 'DIRECTORY'> & LocationVariables,
   id: string,
@@ -213,6 +222,6 @@ function notifyDirectory(
 ): void {
   if (!news.mayOneMore(steadyClock.now())) return;
   const reported = directoryOf(env).noteAccount(id, account);
-  // Lost, it is found out again by whoever needs it.
+  // A lost update can be learned again.
   ctx.waitUntil(reported.catch(() => {}));
 }

@@ -9,33 +9,35 @@ import { fingerprint, gatewayKeyHash } from '../../runtime/digests.ts';
 import { refusedKey, requiresKey } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
-/** The maker of a call. */
+/** The authenticated sender of a call. */
 export interface Caller {
-  /** Name under which it is charged: a gateway key's id, else the fingerprint of the provider key. */
+  /** Name for fairness and costs: a gateway key's id, otherwise the fingerprint of the provider key. */
   readonly id: string;
   readonly gatewayKeyId: string | null;
-  /** Its gateway key, by which it may use some groups and not others. */
+  /** Its gateway key, which limits the groups that it may use. */
   readonly key: Pick<GatewayKeyConfig, 'id' | 'groups' | 'allow' | 'team'> | null;
-  /** Lanes of its gateway key: of calls that ask for none, and the best that it allows. */
+  /** Lanes of its gateway key: the default one, and the best that it allows. */
   readonly keyLanes: CallTicket['keyLanes'];
-  /** How long its gateway key lets it wait; null: as long as groups do. */
+  /** Maximum wait that its gateway key sets. null means the limits of the groups apply. */
   readonly keyTimeoutMs: number | null;
   readonly credentials: Credentials;
-  /** Fingerprint of the provider key that the caller brought. */
   readonly fingerprint: string | null;
-  /** Everything that a group's `match.keys` may name. */
+  /** All ids that a group's `match.keys` may name. */
   readonly keyIds: readonly string[];
 }
 
-/** The key that an upstream gets to see. */
+/** The key that an upstream receives. */
 export interface UpstreamKey {
-  /** The operator's key to inject; null: the caller's passes on as it came. */
+  /** The operator's key to inject. null if the caller's is forwarded unchanged. */
   readonly injected: string | null;
-  /** Fingerprint of the key that the upstream sees, which names its account. */
+  /** Fingerprint of the key that the upstream receives. */
   readonly fingerprint: string | null;
 }
 
-/** Finds out who calls. A call without a gateway key is rejected where all calls need one. `missingKey` checks where some do. */
+/**
+ * Authenticates a caller. Rejects a call without a gateway key if all calls need one. `missingKey` checks upstreams
+ * that require one.
+ */
 export async function identify(
   table: RoutingTable,
   headers: Headers,
@@ -47,11 +49,14 @@ export async function identify(
   if (fault !== null) return rejected({ reason: 'key_invalid', message: fault });
   let key: GatewayKeyConfig | null = null;
   if (gatewayKey !== null) {
-    // The look-up is by a digest, so its timing says nothing about a key.
+    // The look-up is by a digest, so its timing reveals nothing about a key.
     const hash = await gatewayKeyHash(gatewayKey);
     key = table.keys.get(hash) ?? null;
     if (key === null) {
-      return rejected({ reason: 'key_invalid', message: 'The gateway key is not known here.' });
+      return rejected({
+        reason: 'key_invalid',
+        message: 'Unknown gateway key. Check the key, or ask the operator for a new one.',
+      });
     }
     const reply = refusedKey(key, hash);
     if (reply !== null) return rejected(reply);
@@ -59,7 +64,7 @@ export async function identify(
     return rejected({
       reason: 'key_missing',
       message:
-        'This Headgate wants a gateway key: send it in the headgate-key header, or in place of the provider key.',
+        'This deployment requires a gateway key. Send it in the `headgate-key` header, or in place of the provider key.',
     });
   }
   const print =
@@ -70,7 +75,7 @@ export async function identify(
     gatewayKeyId,
     key,
     keyLanes: { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? null },
-    // A directory of the version before knows nothing of it.
+    // A directory of the previous release does not return this field.
     keyTimeoutMs: key?.timeout_ms ?? null,
     credentials,
     fingerprint: print,
@@ -79,7 +84,7 @@ export async function identify(
   return { kind: 'identified', caller };
 }
 
-/** Rejects a call without a gateway key to an upstream that requires one; null: it may go there. */
+/** Rejects a call without a gateway key to an upstream that requires one. null if the call may be sent there. */
 export function missingKey(
   upstream: Pick<Upstream, 'id' | 'requiresKey'>,
   caller: Pick<Caller, 'gatewayKeyId'>,
@@ -87,13 +92,13 @@ export function missingKey(
 ): Rejected | null {
   if (needKey === 'none' || caller.gatewayKeyId !== null) return null;
   if (!requiresKey(snapshot.config, upstream)) return null;
-  const message = `The upstream ${upstream.id} requires a gateway key: send it in the headgate-key header, or in place of the provider key.`;
+  const message = `Upstream \`${upstream.id}\` requires a gateway key. Send it in the \`headgate-key\` header, or in place of the provider key.`;
   return rejected({ reason: 'key_missing', message, about: { upstream: upstream.id } });
 }
 
 /**
- * Chooses the key for an upstream. The operator's goes out behind a gateway key only. `isSpilled`: the
- * call did not ask for this upstream, so a provider key that it brought is for another one.
+ * Chooses the key for an upstream. The operator's key is used only behind a gateway key. `isSpilled` means that the
+ * call did not request this upstream, so its own provider key belongs to another one.
  */
 export async function keyFor(
   upstream: Upstream,
@@ -108,17 +113,17 @@ export async function keyFor(
   const callers = { injected: null, fingerprint: caller.fingerprint };
   if (upstream.secret === null) {
     if (!isSpilled) return { kind: 'key', key: callers };
-    const message = `The upstream ${upstream.id} has no key of the operator's any more.`;
+    const message = `Upstream \`${upstream.id}\` no longer has a key of the operator. Use another upstream, or ask the operator to set its \`secret\`.`;
     return rejected({ reason: 'upstream_unreachable', message });
   }
   if (caller.gatewayKeyId === null) {
-    const message = `The upstream ${upstream.id} uses the operator's key, so it wants a gateway key: send it in the headgate-key header.`;
+    const message = `Upstream \`${upstream.id}\` uses the operator's key, so it requires a gateway key. Send it in the \`headgate-key\` header.`;
     return rejected({ reason: 'key_missing', message });
   }
   if (caller.credentials.providerKey !== null && !isSpilled) return { kind: 'key', key: callers };
   const injected = readSecret(env, upstream.secret);
   if (injected === null) {
-    const message = `The operator's key for the upstream ${upstream.id} is not available: the secret ${upstream.secret} ${secretFault(env, upstream.secret)}.`;
+    const message = `The operator's key for upstream \`${upstream.id}\` is not available: the secret \`${upstream.secret}\` ${secretFault(env, upstream.secret)}. Ask the operator to set it.`;
     return rejected({ reason: 'secret_missing', message });
   }
   const print = await fingerprint(table.snapshot.fingerprintKey, injected);

@@ -12,22 +12,22 @@ import { addressOf } from '../../runtime/address.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { pause } from '../../runtime/background.ts';
 
-/** Keys of one address that were refused within a minute and cost nothing: people mistype, and keys are revoked. */
-const FREE = 10;
+/** Rejected keys per address and minute without a delay, because keys are mistyped and revoked. */
+const UNDELAYED_MAX = 10;
 
-/** Minimum delay of a key that had no success. It grows each time, up to the maximum. */
+/** Minimum delay of an unverified key. It doubles each time, up to the maximum. */
 const DELAY_MS_MIN = 100;
 const DELAY_MS_MAX = 1_000;
 
-/** Maximum time for a pool to say whether its key is good. */
+/** Maximum time in which a pool must report whether its key is verified. */
 const ANSWER_MS_MAX = 1_000;
 
-/** Maximum of keys that this isolate knows as good; of others it asks again. */
-const GOOD_MAX = 10_000;
+/** Maximum keys that this isolate remembers as verified. For others it asks again. */
+const VERIFIED_MAX = 10_000;
 
 /**
- * Maximum of keys without a success that have calls under way at once. Of addresses that wait there are fewer,
- * so that there is room for whoever comes from elsewhere.
+ * Maximum unverified keys with calls in flight. The limit is lower for addresses that are being delayed, so that there
+ * is room for others.
  */
 const UNDER_WAY_MAX = 1_000;
 const UNDER_WAY_WAITING_MAX = 500;
@@ -35,36 +35,34 @@ const UNDER_WAY_WAITING_MAX = 500;
 /** The same for leases, which keep their place until they expire. The other half is always left to calls. */
 const LEASED_MAX = 500;
 
-/**
- * Maximum of keys that were told to come again. A made-up one comes but once, so a real one has room.
- */
-const COMING_AGAIN_MAX = 10_000;
-const COME_AGAIN_MS = 1_000;
+/** Maximum keys that were told to retry. Made-up keys do not return, so real ones have room. */
+const RETRYING_MAX = 10_000;
+const RETRY_AFTER_MS = 1_000;
 
 /**
- * Maximum of wrong gateway keys that wait at once. Nothing is behind them, so the others are told without a
- * wait.
+ * Maximum concurrently delayed calls with wrong gateway keys. Nothing depends on the delay, so further ones are
+ * rejected immediately.
  */
 const UNKNOWN_WAITING_MAX = 500;
 
 const refused = new FailedAttempts();
-const good = new BoundedSet<string>(GOOD_MAX);
-const comingAgain = new BoundedSet<string>(COMING_AGAIN_MAX);
+const verifiedKeys = new BoundedSet<string>(VERIFIED_MAX);
+const retrying = new BoundedSet<string>(RETRYING_MAX);
 
 interface NewKeyCalls {
   calls: number;
-  /** When its leases expire unless they are renewed. 0: it holds no leases. */
+  /** When its leases expire unless they are renewed. 0 if it holds none. */
   leasedUntil: number;
 }
 
-/** Calls and leases of each key without a success. */
+/** Calls and leases of each unverified key. */
 const underWay = new Map<string, NewKeyCalls>();
 let unknownWaiting = 0;
 
-/** A place of a call among those of keys without a success. */
+/** A place for a call with an unverified key. */
 export interface NewKeySeat {
   readonly kind: 'taken';
-  /** To be called when the call has its answer. */
+  /** Must be called when the call has its answer. */
   readonly leave: () => void;
 }
 
@@ -74,21 +72,21 @@ interface NewKeyRequest {
 }
 
 /**
- * Takes a place for a call of a caller's own key, where that key had no success yet: one that had some needs none.
- * Nothing else of the call is looked at before, so that it costs little to be turned away.
+ * Takes a place for a call with the caller's own key. A verified key needs none. This precedes all other work on the
+ * call, so that a rejection costs little.
  */
-export function takePlace(asked: NewKeyRequest, key: string): NewKeySeat | Rejected {
-  return takeOneOf(key, () => placesFor(asked, key));
+export function takePlace(call: NewKeyRequest, key: string): NewKeySeat | Rejected {
+  return takeOneOf(key, () => placesFor(call, key));
 }
 
 /** The same for a lease. Its place is freed when its request ends, unless `keepPlace` is called. */
-export function takeLeasePlace(asked: NewKeyRequest, key: string): NewKeySeat | Rejected {
-  return takeOneOf(key, () => Math.min(LEASED_MAX, placesFor(asked, key)));
+export function takeLeasePlace(call: NewKeyRequest, key: string): NewKeySeat | Rejected {
+  return takeOneOf(key, () => Math.min(LEASED_MAX, placesFor(call, key)));
 }
 
-/** Keeps the place of a key without a success until its lease expires, or longer if another of its leases does. */
+/** Keeps the place of an unverified key until its lease expires, or longer if another of its leases does. */
 export function keepPlace(key: string, expiresAt: number): void {
-  if (good.has(key)) return;
+  if (verifiedKeys.has(key)) return;
   // The clock of the pool may be ahead of this one.
   const untilAt = Math.min(expiresAt, steadyClock.now() + LEASE_TTL_MS);
   const { calls = 0, leasedUntil = 0 } = underWay.get(key) ?? {};
@@ -96,7 +94,7 @@ export function keepPlace(key: string, expiresAt: number): void {
 }
 
 function takeOneOf(key: string, places: () => number): NewKeySeat | Rejected {
-  if (good.has(key)) return NO_PLACE;
+  if (verifiedKeys.has(key)) return NO_PLACE;
   const known = underWay.get(key);
   if (known === undefined && underWay.size >= places() && !hasRoomFor(places())) {
     return rejectForNow(key);
@@ -106,59 +104,56 @@ function takeOneOf(key: string, places: () => number): NewKeySeat | Rejected {
     const held = underWay.get(key);
     if (held === undefined) return;
     held.calls -= 1;
-    if (isOver(held)) underWay.delete(key);
+    if (hasEnded(held)) underWay.delete(key);
   };
   return { kind: 'taken', leave };
 }
 
 /** Whether there is room after the places of expired leases are freed. */
 function hasRoomFor(places: number): boolean {
-  for (const [key, held] of underWay) if (isOver(held)) underWay.delete(key);
+  for (const [key, held] of underWay) if (hasEnded(held)) underWay.delete(key);
   return underWay.size < places;
 }
 
-function isOver({ calls, leasedUntil }: NewKeyCalls): boolean {
+function hasEnded({ calls, leasedUntil }: NewKeyCalls): boolean {
   return calls === 0 && steadyClock.now() >= leasedUntil;
 }
 
 /**
- * Makes a key that had no success wait where its address sends keys that are refused. One that had some is
- * served at once, whoever else comes from there.
+ * Delays a call with an unverified key if its address has sent rejected keys. A verified key is served immediately,
+ * even from such an address.
  */
 export async function delayNewKey(
-  asked: NewKeyRequest,
+  call: NewKeyRequest,
   key: string,
   placements: readonly Placement[],
 ): Promise<void> {
-  const delayMs = delayFor(recentlyRefused(asked));
-  if (delayMs === 0 || good.has(key)) return;
-  if (await isVerified(asked.env, placements)) good.add(key);
-  else await pauseFor(asked.request, delayMs);
+  const delayMs = delayFor(recentlyRefused(call));
+  if (delayMs === 0 || verifiedKeys.has(key)) return;
+  if (await isVerified(call.env, placements)) verifiedKeys.add(key);
+  else await pauseFor(call.request, delayMs);
 }
 
-/**
- * Notes what the upstream said to a key, by all its names. Lists of models are there for everybody: they prove
- * nothing.
- */
+/** Notes the upstream's answer to a key, under all its names. Lists of models are public and prove nothing. */
 export function noteKeyAnswer(
-  asked: NewKeyRequest,
+  call: NewKeyRequest,
   keys: readonly string[],
   status: number,
   isGenerating: boolean,
 ): void {
   if (isTaken(status) && isGenerating) {
-    for (const key of keys) good.add(key);
-  } else if ((status === 401 || status === 403) && !keys.some((key) => good.has(key))) {
-    countRefused(asked);
+    for (const key of keys) verifiedKeys.add(key);
+  } else if ((status === 401 || status === 403) && !keys.some((key) => verifiedKeys.has(key))) {
+    countRefused(call);
   }
 }
 
-/** The same for a gateway key that nobody knows, which waits before it is told so. */
-export async function delayUnknownKey(asked: NewKeyRequest): Promise<void> {
-  const delayMs = delayFor(countRefused(asked));
+/** Delays a call with an unknown gateway key before it is rejected. */
+export async function delayUnknownKey(call: NewKeyRequest): Promise<void> {
+  const delayMs = delayFor(countRefused(call));
   if (delayMs === 0 || unknownWaiting >= UNKNOWN_WAITING_MAX) return;
   unknownWaiting += 1;
-  await pauseFor(asked.request, delayMs);
+  await pauseFor(call.request, delayMs);
   unknownWaiting -= 1;
 }
 
@@ -171,32 +166,32 @@ export function namesAnywhere({
   return fingerprint === null ? [] : [`* ${fingerprint}`];
 }
 
-/** Whether one of these names belongs to a key that had a success or has a call or lease in progress here. */
+/** Whether one of these names belongs to a key that is verified, or has a call or lease in progress here. */
 export function isFamiliar(names: readonly string[]): boolean {
-  return names.some((name) => good.has(name) || underWay.has(name));
+  return names.some((name) => verifiedKeys.has(name) || underWay.has(name));
 }
 
-function placesFor(asked: NewKeyRequest, key: string): number {
-  const isOfWaiting = delayFor(recentlyRefused(asked)) > 0 && !comingAgain.has(key);
+function placesFor(call: NewKeyRequest, key: string): number {
+  const isOfWaiting = delayFor(recentlyRefused(call)) > 0 && !retrying.has(key);
   return isOfWaiting ? UNDER_WAY_WAITING_MAX : UNDER_WAY_MAX;
 }
 
 function rejectForNow(key: string): Rejected {
-  comingAgain.add(key);
+  retrying.add(key);
   const message =
-    'Too many keys that never had a success are being tried, most of which are refused. Try again in a moment.';
-  return rejected({ reason: 'busy', message, retryAfterMs: COME_AGAIN_MS });
+    'Too many calls with unverified provider keys are in progress. Try again in a moment.';
+  return rejected({ reason: 'busy', message, retryAfterMs: RETRY_AFTER_MS });
 }
 
 /** The place of a call whose key needs none. */
 export const NO_PLACE: NewKeySeat = { kind: 'taken', leave() {} };
 
-function recentlyRefused(asked: NewKeyRequest): number {
-  return refused.recent(addressFor(asked), steadyClock.now());
+function recentlyRefused(call: NewKeyRequest): number {
+  return refused.recent(addressFor(call), steadyClock.now());
 }
 
-function countRefused(asked: NewKeyRequest): number {
-  return refused.count(addressFor(asked), steadyClock.now());
+function countRefused(call: NewKeyRequest): number {
+  return refused.count(addressFor(call), steadyClock.now());
 }
 
 function addressFor({ request, env }: NewKeyRequest): string {
@@ -204,8 +199,8 @@ function addressFor({ request, env }: NewKeyRequest): string {
 }
 
 function delayFor(failures: number): number {
-  if (failures <= FREE) return 0;
-  return Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (failures - FREE - 1));
+  if (failures <= UNDELAYED_MAX) return 0;
+  return Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (failures - UNDELAYED_MAX - 1));
 }
 
 async function pauseFor({ signal }: Request, ms: number): Promise<void> {
@@ -214,7 +209,7 @@ async function pauseFor({ signal }: Request, ms: number): Promise<void> {
   await Promise.race([pause(ms), left]);
 }
 
-/** Asks whether the key had a success that another isolate, or an earlier process, knows of. */
+/** Asks whether another isolate or an earlier process has verified the key. */
 async function isVerified(env: Env, placements: readonly Placement[]): Promise<boolean> {
   const own = placements.find(isOfProviderKey);
   if (own === undefined) return false;
@@ -226,7 +221,7 @@ async function isVerified(env: Env, placements: readonly Placement[]): Promise<b
         : verificationsOf(env).isVerified({ group, partition });
     return await within(ANSWER_MS_MAX, asking);
   } catch {
-    // Also from an object that does not know the question yet.
+    // This includes objects of a release without this method.
     return false;
   }
 }

@@ -34,7 +34,6 @@ import type { AbortSource } from '../../runtime/plain-abort.ts';
 /** Time limit of a message that nothing depends on. */
 const LOST_MS = 5_000;
 
-/** A lease in one of its groups. */
 interface PlacedLease {
   readonly placement: Placement;
   readonly granted: GrantedAnswer;
@@ -43,7 +42,7 @@ interface PlacedLease {
   readonly waited: Waited | null;
 }
 
-/** All that a lease is asked with. */
+/** The request for a lease, with all that admission needs. */
 export interface LeaseAdmissionRequest {
   readonly plan: LeasePlan;
   readonly ticket: CallTicket;
@@ -52,11 +51,11 @@ export interface LeaseAdmissionRequest {
   readonly refused: { readonly by: readonly string[]; readonly forNow: readonly string[] };
   readonly signal: AbortSource;
   readonly after: Schedule;
-  /** When its request is to be answered at the latest. */
+  /** Latest time at which its request must be answered. */
   readonly parkUntil: number;
-  /** Its caller can ask for it again, so that it keeps its place when that leaves. */
+  /** Its caller can ask for it again, so it keeps its queue position when the caller leaves. */
   readonly isKept: boolean;
-  /** Checks once more, when all slots are granted, whether the caller may have them; null: it may. */
+  /** Checks after the grant whether the caller may still have the slots. null if it may. */
   refusedNow(placements: readonly Placement[]): Promise<Rejected | null>;
 }
 
@@ -66,7 +65,7 @@ export type LeaseAdmitted =
       readonly holds: readonly PoolHold[];
       readonly member: string | null;
       readonly rates: readonly RateRoom[];
-      /** The wait of its last request, and in which of its groups. Null: it did not wait. */
+      /** The wait of its last request. null if it did not wait. */
       readonly waited: Waited | null;
     }
   | (ParkedIn & { readonly pools: readonly PoolAt[] })
@@ -75,8 +74,9 @@ export type LeaseAdmitted =
   | CallerLeft;
 
 /**
- * Gets a lease its slots in every group. It waits as a call does: where the expected wait is longest, with its slots of other
- * groups only for a short wait. What it holds when its request ends is given back, and its place in that queue is kept.
+ * Acquires the slots of a lease in every group. It waits like a call: where the expected wait is longest, and with its
+ * slots of other groups only for a short wait. When its request ends, its slots are released and its position in that
+ * queue is kept.
  */
 export async function admitLease(ask: LeaseAdmissionRequest): Promise<LeaseAdmitted> {
   const placements = await placesOf(ask.plan);
@@ -92,7 +92,7 @@ export async function admitLease(ask: LeaseAdmissionRequest): Promise<LeaseAdmit
   return taken.kind === 'declined' ? LEFT : taken;
 }
 
-/** Finds the pools of a lease: a partition of a group that has too many may share one. */
+/** The pools of a lease. A partition of a group with too many may share one. */
 function placesOf({ call: { env, table }, placements }: LeasePlan): Promise<Placement[]> {
   return Promise.all(
     placements.map(async (one) => (isUnverified(env, one) ? one : ownOrShared(env, table, one))),
@@ -149,7 +149,7 @@ async function takeInAll(
   }
 }
 
-/** Answers a lease that has all its slots, after a last check that its caller may have them. */
+/** Returns a lease that has all its slots, after a last check that its caller may have them. */
 async function finished(
   held: readonly PlacedLease[],
   ask: LeaseAdmissionRequest,
@@ -168,14 +168,14 @@ async function finished(
   return admitted(held, ask);
 }
 
-/** Not now, with the expected wait in milliseconds. Infinity: none can be foreseen. */
+/** Not now, with the expected wait in milliseconds. Infinity if it cannot be estimated. */
 interface DeclinedLease {
   readonly kind: 'declined';
   readonly placement: Placement;
   readonly waitMs: number;
 }
 
-/** It waits in that group. */
+/** The lease is queued in that group. */
 type ParkedIn = ParkedById & { readonly group: string };
 
 type TakenLease = PlacedLease | ParkedIn | Rejected | Moved | CallerLeft | DeclinedLease;
@@ -198,7 +198,7 @@ async function takeOne(
   const request = slotRequest(routed, ticket, placement, manner, context);
   const sentAt = steadyClock.now();
   const until = waitsUntil(ticket, placement);
-  const asked = await askById(pool, request, { signal, after, until, parkUntil });
+  const answer = await askById(pool, request, { signal, after, until, parkUntil });
   const waitedFor = (reason: WaitReason | undefined): Waited | null => {
     const ms = steadyClock.now() - sentAt;
     return reason === undefined ? null : { group: placement.group, reason, ms };
@@ -211,42 +211,42 @@ async function takeOne(
     const about = { group: placement.group };
     return { ...rejected({ ...reply, about }), rates, waited: waitedFor(reason) };
   };
-  switch (asked.kind) {
+  switch (answer.kind) {
     case 'granted': {
-      const { granted } = asked;
+      const { granted } = answer;
       if (granted.expiresAt !== undefined) {
         const { endGapMs = 0 } = granted;
         return { placement, granted, request, endGapMs, waited: waitedFor(granted.waitedFor) };
       }
-      // An object of the release before takes it for a call's, which ends with this request.
+      // An object of the previous release treats it as a call's lease, which ends with this request.
       await letGo(granted, granted.lease.release('unused', null), ask);
       return refused(unavailable(placement));
     }
     case 'gone':
       return refused(gone());
     case 'rejected':
-      return refused(replyTo(asked.rejection, placement), asked);
+      return refused(replyTo(answer.rejection, placement), answer);
     case 'declined':
-      return { kind: 'declined', placement, waitMs: asked.waitMs ?? Infinity };
+      return { kind: 'declined', placement, waitMs: answer.waitMs ?? Infinity };
     case 'left':
-      // One that can be asked for again keeps its place for a moment, and nobody is parked for it.
+      // A request that can be repeated keeps its position for a moment without a parked call.
       ctx.waitUntil(
         ask.isKept
-          ? heard(pool().acquire({ ...request, sliceMs: 0, mayAskLater: true }), ask)
+          ? ignoringFailure(pool().acquire({ ...request, sliceMs: 0, mayAskLater: true }), ask)
           : cancelTicket(pool, manner.ticketId),
       );
-      return asked;
+      return answer;
     case 'parked':
-      return { ...asked, group: placement.group };
+      return { ...answer, group: placement.group };
     case 'moved':
-      return asked;
+      return answer;
     case 'unread':
       return refused(unavailable(placement));
     case 'capped':
     case 'overloaded':
     case 'unavailable':
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
-      return refused(REPLIES[asked.kind](placement));
+      return refused(REPLIES[answer.kind](placement));
   }
 }
 
@@ -254,7 +254,6 @@ type RejectedSlot = Extract<SlotEnd, { kind: 'rejected' }>;
 
 const REPLIES = { capped, overloaded, unavailable };
 
-/** The surroundings of a lease, as those of a call that asks for its slots. */
 function contextOf(
   { plan, refused }: LeaseAdmissionRequest,
   all: readonly Placement[],
@@ -322,7 +321,7 @@ function giveBack({ granted }: PlacedLease, full: Full | null, ask: LeaseAdmissi
   ask.plan.call.ctx.waitUntil(letGo(granted, last, ask));
 }
 
-/** Ends what was granted, also for equal requests: they are of the same caller, who may not have it. */
+/** Ends all grants, also those of identical requests. They have the same caller, which may not have the lease. */
 function endAll(held: readonly PlacedLease[], ask: LeaseAdmissionRequest): void {
   const { env, table, ctx } = ask.plan.call;
   for (const { placement, granted } of held) {
@@ -331,33 +330,34 @@ function endAll(held: readonly PlacedLease[], ask: LeaseAdmissionRequest): void 
   }
 }
 
-/** Drops a stub after its last message: the lease is held by its id. */
+/** Disposes of a stub after its last message. The lease is held by its id. */
 async function letGo(
   { lease }: GrantedAnswer,
   last: Promise<unknown> | null,
   ask: LeaseAdmissionRequest,
 ): Promise<void> {
-  if (last !== null) await heard(last, ask);
+  if (last !== null) await ignoringFailure(last, ask);
   lease[Symbol.dispose]();
 }
 
-/** Waits for a message that is not worth a failure: what it is about ends by its TTL. */
-async function heard(message: Promise<unknown>, { after }: LeaseAdmissionRequest): Promise<void> {
+/** Waits for a message whose failure does not matter, because its lease ends by its TTL. */
+async function ignoringFailure(
+  message: Promise<unknown>,
+  { after }: LeaseAdmissionRequest,
+): Promise<void> {
   try {
     await within(LOST_MS, message, after);
-  } catch {
-    // It is lost.
-  }
+  } catch {}
 }
 
 function gone(): ErrorReply {
   const message =
-    'The lease that was asked for has ended. Ask with a new idempotency-key, and without the ticket.';
+    'The requested lease has ended. Request another one with a new `idempotency-key`, and without the ticket.';
   return { reason: 'lease_gone', message };
 }
 
 function tooMany(placements: readonly Placement[]): ErrorReply {
-  const names = placements.map(({ group }) => group).join(', ');
-  const message = `The lease belongs to ${placements.length} groups (${names}), and ${GROUPS_PER_CALL_MAX} is the most.`;
+  const names = placements.map(({ group }) => `\`${group}\``).join(', ');
+  const message = `This lease matches ${placements.length} groups (${names}). The maximum is ${GROUPS_PER_CALL_MAX}.`;
   return { reason: 'too_many_groups', message };
 }

@@ -7,18 +7,18 @@ import { CALL_AHEAD_MS, placeIn } from '../acquire/slices.ts';
 import { SlotWait, type SlotEnd, type SlotRequest } from '../acquire/slot-wait.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
-/** How long the last question of a request may take, which keeps its place. */
+/** How long the last acquire call of a request may take, which keeps its position. */
 const LAST_ASK_MS = 2_000;
 
-/** It waits, and nobody is parked for it until it asks again. */
+/** It is queued without a parked call until it asks again. */
 export interface ParkedById {
   readonly kind: 'parked';
-  /** Null: not known. */
+  /** null if unknown. */
   readonly position: number | null;
   readonly estimateMs: number | null;
-  /** Why it waits. Absent: not known. */
+  /** The wait reason. Absent if it is unknown. */
   readonly waitsFor?: WaitReason;
-  /** When to ask again; 0: at once. */
+  /** When to ask again. 0 means immediately. */
   readonly askAgainMs: number;
 }
 
@@ -31,17 +31,17 @@ export type LeaseByIdAnswer =
 interface AskTerms {
   readonly signal: AbortSource;
   readonly after: Schedule;
-  /** When it has waited for as long as it may. */
+  /** When the maximum wait ends. */
   readonly until: number;
-  /** When its request is to be answered at the latest. */
+  /** Latest time at which its request must be answered. */
   readonly parkUntil: number;
 }
 
-const UNHEARD: ParkedById = { kind: 'parked', position: null, estimateMs: null, askAgainMs: 0 };
+const NO_ANSWER: ParkedById = { kind: 'parked', position: null, estimateMs: null, askAgainMs: 0 };
 
 /**
- * Asks for a lease that is held by its id, for as long as a request may be parked. No answer is ever given back: who asks again
- * gets the same lease, so a grant that nobody heard of is not lost.
+ * Asks for a lease that is held by its id, for as long as a request may be parked. Answers are never released, because
+ * a repeated request gets the same lease. So a grant whose answer was lost is not lost itself.
  */
 export async function askById(
   pool: PoolSource,
@@ -54,13 +54,13 @@ export async function askById(
   while (!signal.aborted) {
     const now = steadyClock.now();
     const leftMs = parkUntil - now;
-    if (restMs >= leftMs) return lastWord(await keepPlace(calls, wait, now), wait);
+    if (restMs >= leftMs) return lastAnswer(await keepPlace(calls, wait, now), wait);
     let turn: WaitStep;
     if (restMs > 0) turn = await calls.rest(restMs);
     else {
-      const [asked, waitMs] = wait.nextCall(now);
-      const sliceMs = Math.min(asked.sliceMs, leftMs + CALL_AHEAD_MS);
-      turn = await calls.acquire({ ...asked, sliceMs }, Math.min(waitMs, leftMs));
+      const [acquire, waitMs] = wait.nextCall(now);
+      const sliceMs = Math.min(acquire.sliceMs, leftMs + CALL_AHEAD_MS);
+      turn = await calls.acquire({ ...acquire, sliceMs }, Math.min(waitMs, leftMs));
     }
     const parked = parkedBy(turn);
     if (parked !== null) return parked;
@@ -72,22 +72,22 @@ export async function askById(
   return { kind: 'left' };
 }
 
-/** Takes a waiter's parked call away, and keeps its place for whoever asks next. */
+/** Replaces a waiter's parked call by one that keeps its position for the next request. */
 function keepPlace(calls: OpenCalls, wait: SlotWait, now: number): Promise<WaitStep> {
-  const [asked] = wait.nextCall(now);
-  return calls.acquire({ ...asked, sliceMs: 0, mayAskLater: true }, LAST_ASK_MS);
+  const [acquire] = wait.nextCall(now);
+  return calls.acquire({ ...acquire, sliceMs: 0, mayAskLater: true }, LAST_ASK_MS);
 }
 
-function lastWord(turn: WaitStep, wait: SlotWait): LeaseByIdAnswer {
+function lastAnswer(turn: WaitStep, wait: SlotWait): LeaseByIdAnswer {
   if (turn.kind === 'pending') {
     return parkedAt(turn);
   }
   if (turn.kind === 'gone') return turn;
   const next = wait.after(turn, steadyClock.now());
-  return next.kind === 'again' ? UNHEARD : next;
+  return next.kind === 'again' ? NO_ANSWER : next;
 }
 
-/** One that is far back need not be parked. */
+/** A deferred waiter need not be parked. */
 function parkedBy(turn: WaitStep): ParkedById | null {
   if (turn.kind !== 'pending' || turn.askAgainMs === undefined) return null;
   return parkedAt(turn);

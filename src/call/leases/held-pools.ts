@@ -16,13 +16,13 @@ import { resumeRetryMs } from '../acquire/retry-delays.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { LeaseToken, PoolAt, PoolHold } from './lease-token.ts';
 
-/** How long a message to a pool may take, and all tries of one together. */
+/** How long a message to a pool may take, and all attempts of one together. */
 const ANSWER_LOST_MS = 3_000;
 const ATTEMPTS_MS = 8_000;
 
 type LeaseContext = Pick<AuthenticatedCall, 'env' | 'table' | 'after'>;
 
-/** Finds the object of a pool, also of one whose group is not configured any more. */
+/** The object of a pool, even if its group is no longer configured. */
 function poolAtSource({ env, table }: LeaseContext, at: PoolAt): PoolSource {
   const placement = placementOf({ table }, at);
   const { group, partition, jurisdiction } = at;
@@ -31,7 +31,7 @@ function poolAtSource({ env, table }: LeaseContext, at: PoolAt): PoolSource {
   return () => poolOf(env, group, partition, { location: null, jurisdiction });
 }
 
-/** Describes the pool of a lease as the one that a call is placed in. */
+/** The pool of a lease as the placement of a call. */
 export function placementOf(
   { table }: Pick<LeaseContext, 'table'>,
   at: PoolAt & Pick<PoolHold, 'isOfProvider'>,
@@ -41,7 +41,7 @@ export function placementOf(
   return { group, partition, assumed, config, isOfProvider, ruledLane: null };
 }
 
-/** Tells of a lease in one pool to an instance that may not know it. */
+/** The lease in one pool as described to an instance that may not know it. */
 function claimOf(lease: LeaseToken, hold: PoolHold): ResumeRequest {
   const { caller, agent, slots, ticketId, grantedAt, upstream, wanted } = lease;
   const { expiresAt, isOfProvider: _, wantsServed: __, jurisdiction: ___, ...at } = hold;
@@ -68,7 +68,6 @@ export type RenewedPools =
   | { readonly kind: 'gone' }
   | { readonly kind: 'unreachable'; readonly group: string };
 
-/** Renews a lease in all its pools. */
 export async function renewAll(call: LeaseContext, lease: LeaseToken): Promise<RenewedPools> {
   const answers = await Promise.all(
     lease.pools.map(async (hold) => [hold, await renewOne(call, lease, hold)] as const),
@@ -92,13 +91,13 @@ async function renewOne(
   return tryFor(call.after, async () => {
     const answer = await pool().renew(hold.leaseId, null, claimOf(lease, hold));
     if (answer.kind === 'gone' && (answer.attachment ?? hold.attachment) < hold.attachment) {
-      throw new Error('an instance that was replaced says gone');
+      throw new Error('a replaced instance reported the lease as gone');
     }
     return answer;
   });
 }
 
-/** Ends a lease in all its pools. Returns the groups that could not be told. */
+/** Ends a lease in all its pools. Returns the groups that could not be reached. */
 export async function releaseAll(
   call: LeaseContext,
   lease: LeaseToken,
@@ -112,7 +111,7 @@ export async function releaseAll(
     lease.pools.map(async (hold) => {
       const pool = poolAtSource(call, hold);
       const { status, settle } = end;
-      // What a provider says is about the groups that stand for it, never about the caller's own.
+      // A provider's failure counts for the groups that represent it, and never for the caller's own.
       const isOther = end.outcome === 'failed' && hold.isOfProvider !== true;
       const outcome = isOther ? 'success' : end.outcome;
       const settlement = settle?.(placementOf(call, hold));
@@ -126,7 +125,7 @@ export async function releaseAll(
   return left.flat();
 }
 
-/** Tells a pool of a lease what was said to its holder. */
+/** Reports to a pool of a lease what its holder has received. */
 export async function reportTo(
   call: LeaseContext,
   lease: LeaseToken,
@@ -141,7 +140,7 @@ export async function reportTo(
   });
 }
 
-/** Takes a ticket out of all its pools. Returns the groups that could not be told. */
+/** Cancels a ticket in all its pools. Returns the groups that could not be reached. */
 export async function cancelAll(
   call: LeaseContext,
   ticketId: string,
@@ -160,12 +159,12 @@ export async function cancelAll(
   return left.flat();
 }
 
-/** How soon a lease is to be renewed: a third of what is left of it, and no later than a holder does. */
+/** How soon a lease must be renewed: after a third of its remaining time, and no later than a holder does. */
 export function renewWithinMs(leftMs: number): number {
   return Math.max(0, Math.min(RENEW_EVERY_MS, Math.floor(leftMs / 3)));
 }
 
-/** Tries until there is an answer, as a pool that is reset has it soon. Null: there was none. */
+/** Retries until there is an answer, because a reset pool answers again soon. null if there was none. */
 async function tryFor<T>(after: Schedule, work: () => Promise<T>): Promise<T | null> {
   const untilAt = steadyClock.now() + ATTEMPTS_MS;
   for (let retries = 0; steadyClock.now() < untilAt; retries += 1) {

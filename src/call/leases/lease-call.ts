@@ -14,9 +14,8 @@ import { openLease, type LeaseToken } from './lease-token.ts';
 import { rejected, type CallerLeft, type Rejected } from '../result.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
-/** The answer of a route of ours. */
 export interface RouteReply {
-  readonly kind: 'said';
+  readonly kind: 'reply';
   readonly status: number;
   readonly body: object | null;
   readonly headers: Readonly<Record<string, string>>;
@@ -24,7 +23,7 @@ export interface RouteReply {
 
 export type LeaseRouteAnswer = RouteReply | Rejected | CallerLeft;
 
-/** A request as it came, before it is known who makes it. */
+/** A request whose caller is not authenticated yet. */
 export interface LeaseCallRequest {
   readonly request: Request;
   readonly signal: AbortSource;
@@ -34,7 +33,7 @@ export interface LeaseCallRequest {
   readonly found: FoundFacts;
 }
 
-/** Reasons that a newer configuration may do away with; the first ones even if the copy is a second old. */
+/** Reasons that a newer configuration may remove. The first ones may be removed even if this copy is a second old. */
 const NOT_THERE: ReadonlySet<Reason> = new Set<Reason>(['upstream_unknown', 'group_unknown']);
 const BY_CONFIG: ReadonlySet<Reason> = new Set<Reason>([
   'key_missing',
@@ -45,51 +44,51 @@ const BY_CONFIG: ReadonlySet<Reason> = new Set<Reason>([
   'too_many_groups',
 ]);
 
-/** Answers a request by who makes it, and once more where only a newer configuration knows the answer. */
+/** Answers a request for its authenticated caller, and again if a newer configuration may give another answer. */
 export async function answerAs(
-  asked: LeaseCallRequest,
+  incoming: LeaseCallRequest,
   table: RoutingTable,
   answer: (call: AuthenticatedCall) => Promise<LeaseRouteAnswer>,
 ): Promise<LeaseRouteAnswer> {
-  const first = await answerBy(asked, table, answer);
+  const first = await answerBy(incoming, table, answer);
   if (first.kind !== 'rejected') return first;
   const { reason } = first.reply;
   if (!NOT_THERE.has(reason) && !(BY_CONFIG.has(reason) && mayBeOld(table))) return first;
-  const newer = await newerTable(asked.env, asked.ctx);
-  return newer === null || newer === table ? first : answerBy(asked, newer, answer);
+  const newer = await newerTable(incoming.env, incoming.ctx);
+  return newer === null || newer === table ? first : answerBy(incoming, newer, answer);
 }
 
 async function answerBy(
-  asked: LeaseCallRequest,
+  incoming: LeaseCallRequest,
   table: RoutingTable,
   answer: (call: AuthenticatedCall) => Promise<LeaseRouteAnswer>,
 ): Promise<LeaseRouteAnswer> {
-  const { request } = asked;
+  const { request } = incoming;
   const headers = readCallerHeaders(request.headers);
   if (!headers.ok) return rejected({ reason: 'header_invalid', message: headers.message });
   const url = new URL(request.url);
-  // A key in the query is none: addresses end up in logs.
+  // A key in the query is ignored, because URLs end up in logs.
   const query = new URLSearchParams();
   const identified = await identify(table, request.headers, query);
   if (identified.kind === 'rejected') {
-    if (identified.reply.reason === 'key_invalid') await delayUnknownKey(asked);
+    if (identified.reply.reason === 'key_invalid') await delayUnknownKey(incoming);
     return identified;
   }
   const { after } = new CallClock();
   const { caller } = identified;
-  asked.found.caller = caller;
+  incoming.found.caller = caller;
   const { method } = request;
   const parts = { method, url, query, table, after, caller, headers: headers.value };
   return answer({
     kind: 'known',
-    ...asked,
+    ...incoming,
     ...parts,
     body: new CallBody(),
     early: new EarlyAnswer(),
   });
 }
 
-/** Opens the token of a lease of a caller. null: it was never given out, or to another caller. */
+/** Opens the token of a lease. null if it was not issued, or to another caller. */
 export async function openLeaseOf(
   call: AuthenticatedCall,
   token: string,
@@ -109,23 +108,22 @@ export function locatedOf({ table }: Pick<AuthenticatedCall, 'table'>, id: strin
   return upstream === undefined ? null : { upstream, model: model ?? null };
 }
 
-/** Makes an answer. */
-export function said(
+export function routeReply(
   status: number,
   body: object | null,
   headers: RouteReply['headers'] = {},
 ): RouteReply {
-  return { kind: 'said', status, body, headers };
+  return { kind: 'reply', status, body, headers };
 }
 
-/** The answer to what is sent back and was never given out, or to another caller. */
+/** The rejection of a token that was not issued, or to another caller. */
 export function unknownToken(what: 'lease' | 'ticket'): Rejected {
-  const message = `The ${what} is not one that was given to this key: send it as it was answered.`;
+  const message = `This ${what} was not issued to this key. Send the ${what} exactly as it was returned.`;
   return rejected({ reason: 'lease_unknown', message });
 }
 
-/** The answer where pools could not be told, who hear it the next time. */
+/** The rejection if pools could not be reached. They receive the same message from the retry. */
 export function notReported(groups: readonly string[]): Rejected {
-  const message = `The group ${groups.join(', ')} cannot be reached at the moment. Send the same again shortly.`;
+  const message = `${groups.length === 1 ? 'Group' : 'Groups'} ${groups.map((group) => `\`${group}\``).join(', ')} cannot be reached at the moment. Send the same request again shortly.`;
   return rejected({ reason: 'limiter_unavailable', message });
 }

@@ -1,9 +1,4 @@
-/**
- * Leases that a caller asks for by itself, by file: `lease-routes.ts` takes a request in; `lease-call.ts` finds out who makes it, and
- * `read-json.ts` what it says; `post-lease.ts` asks for a lease, of the groups that `plan-lease.ts` finds, through
- * `admit-lease.ts` and `ask-by-id.ts`; `report-lease.ts` and `settle-lease.ts` take in what came of its call; `held-pools.ts` talks
- * to the pools that hold it. Nothing is kept here between two requests: `lease-token.ts` is all that there is of a lease.
- */
+/** The routes of leases that clients request themselves. README.md of this folder lists the files. */
 import { addCors, corsHeaders, preflightResponse } from '../cors.ts';
 import { routingTable, type RoutingTable } from '../../config/snapshots.ts';
 import {
@@ -32,7 +27,7 @@ import {
   answerAs,
   notReported,
   openLeaseOf,
-  said,
+  routeReply,
   unknownToken,
   type LeaseRouteAnswer,
   type LeaseCallRequest,
@@ -45,7 +40,6 @@ import { patchLease } from './report-lease.ts';
 import { settleBy } from './settle-lease.ts';
 import { PlainAbort } from '../../runtime/plain-abort.ts';
 
-/** Answers everything at `/leases` and `/tickets`. */
 export async function leases(request: Request, env: Env, ctx: Background): Promise<Response> {
   const wrong = wrongPlace(env);
   if (wrong !== null) {
@@ -75,25 +69,25 @@ async function respond(
     return rejectedResponse('opaque', rejected(refused), { request, env, ctx });
   }
   const signal = new PlainAbort(request.signal);
-  const asked = { request, signal, env, ctx, found: nothingFound() };
-  const answering = route(asked, table);
+  const incoming = { request, signal, env, ctx, found: nothingFound() };
+  const answering = route(incoming, table);
   countInFlight(
     departures.watch(request, answering, () => signal.abort()),
     ctx,
   );
   const answer = await answering;
-  if (answer.kind === 'said') noteIfKeyless(asked, asked.found, answer.status);
-  return responseTo(answer, asked);
+  if (answer.kind === 'reply') noteIfKeyless(incoming, incoming.found, answer.status);
+  return responseTo(answer, incoming);
 }
 
 type LeaseRoute = (call: AuthenticatedCall) => Promise<LeaseRouteAnswer>;
 
-async function route(asked: LeaseCallRequest, table: RoutingTable): Promise<LeaseRouteAnswer> {
-  const found = await routeOf(asked);
-  return typeof found === 'function' ? answerAs(asked, table, found) : found;
+async function route(incoming: LeaseCallRequest, table: RoutingTable): Promise<LeaseRouteAnswer> {
+  const found = await routeOf(incoming);
+  return typeof found === 'function' ? answerAs(incoming, table, found) : found;
 }
 
-/** Finds what a request asks for. Its body is read once: a newer configuration may decide on it anew. */
+/** Finds the handler of a request. The body is read once, so that a newer configuration can decide again. */
 async function routeOf({ request }: LeaseCallRequest): Promise<LeaseRoute | LeaseRouteAnswer> {
   const segments = new URL(request.url).pathname.split('/').filter((each) => each !== '');
   const [place = '', token = '', ...more] = segments;
@@ -103,8 +97,8 @@ async function routeOf({ request }: LeaseCallRequest): Promise<LeaseRoute | Leas
   switch (`${request.method} ${path}`) {
     case 'GET /leases/openapi.json':
     case 'HEAD /leases/openapi.json':
-      // The same for all callers, without anything of this deployment.
-      return said(200, leasesOpenApi());
+      // The same for all callers, and free of details of this deployment.
+      return routeReply(200, leasesOpenApi());
     case 'POST /leases': {
       const read = await readJson(request, leaseRequestSchema);
       return read.kind === 'rejected' ? read : (call) => spaced(call, postLease(call, read.value));
@@ -126,7 +120,7 @@ async function routeOf({ request }: LeaseCallRequest): Promise<LeaseRoute | Leas
         const end = { outcome, status: null, settle: settled?.settle };
         const left = await releaseAll(call, lease, end);
         if (left.length > 0) return notReported(left);
-        return said(204, null, settled === null ? {} : { 'headgate-usage': settled.counts });
+        return routeReply(204, null, settled === null ? {} : { 'headgate-usage': settled.counts });
       };
     }
     case 'DELETE /tickets/*':
@@ -136,7 +130,7 @@ async function routeOf({ request }: LeaseCallRequest): Promise<LeaseRoute | Leas
   }
 }
 
-/** Renews a lease, unless its groups let nobody hold so long. */
+/** Renews a lease, unless it has been held for the maximum time of its groups. */
 async function putLease(call: AuthenticatedCall, token: string): Promise<LeaseRouteAnswer> {
   const sentAt = steadyClock.now();
   const { fingerprintKey } = call.table.snapshot;
@@ -147,7 +141,7 @@ async function putLease(call: AuthenticatedCall, token: string): Promise<LeaseRo
   const { maxHoldMs } = rulesOf(call, lease).hold;
   const holdLeftMs = lease.grantedAt + maxHoldMs - sentAt;
   if (holdLeftMs <= 0) {
-    const message = `The lease has been held for ${maxHoldMs} ms, which is the most in its groups (holds.max_hold_ms). Stop, and release it.`;
+    const message = `This lease was held for ${maxHoldMs} ms, the maximum in its groups (\`holds.max_hold_ms\`). Stop the work and release the lease.`;
     return rejected({ reason: 'hold_exceeded', message });
   }
   const renewed = await renewAll(call, lease);
@@ -160,14 +154,14 @@ async function putLease(call: AuthenticatedCall, token: string): Promise<LeaseRo
         lease: await sealLease(fingerprintKey, { ...lease, pools }),
         ...expiry(expiresAt, sentAt, holdLeftMs),
       };
-      return said(200, body);
+      return routeReply(200, body);
     }
     case 'revoking': {
-      const message = 'The operator took the lease away. Stop, and release it.';
+      const message = 'The operator revoked this lease. Stop the work and release the lease.';
       return rejected({ reason: 'lease_revoked', message });
     }
     case 'gone': {
-      const message = 'The lease has ended, or was not renewed in time. Stop.';
+      const message = 'This lease has ended, or was not renewed in time. Stop the work.';
       return rejected({ reason: 'lease_gone', message });
     }
     case 'unreachable':
@@ -179,10 +173,9 @@ async function deleteTicket(call: AuthenticatedCall, token: string): Promise<Lea
   const ticket = await openTicket(call.table.snapshot.fingerprintKey, call.caller.id, token);
   if (ticket === null) return unknownToken('ticket');
   const left = await cancelAll(call, ticket.ticketId, ticket.pools);
-  return left.length > 0 ? notReported(left) : said(204, null);
+  return left.length > 0 ? notReported(left) : routeReply(204, null);
 }
 
-/** Methods by place. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   '/leases': ['POST'],
   '/leases/openapi.json': READING_METHODS,
@@ -192,7 +185,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 
 function unserved(method: string, path: string): Rejected {
   const allow = ALLOWED[path];
-  const message = `There is no ${method} ${path.replaceAll('*', '…')}: expected POST /leases, PUT, PATCH or DELETE /leases/{lease}, or DELETE /tickets/{ticket}.`;
+  const message = `There is no route \`${method} ${path.replaceAll('*', '…')}\`. Use \`POST /leases\`, \`PUT\`, \`PATCH\` or \`DELETE /leases/{lease}\`, or \`DELETE /tickets/{ticket}\`.`;
   return rejected(
     allow === undefined
       ? { reason: 'route_unknown', message }
@@ -200,7 +193,7 @@ function unserved(method: string, path: string): Rejected {
   );
 }
 
-/** Spaces the tries of a caller whom nobody can say how long it has to wait. */
+/** Spaces the retries of a caller that waits for an unknown time. */
 async function spaced(
   { caller }: AuthenticatedCall,
   answering: Promise<LeaseRouteAnswer>,
@@ -210,16 +203,16 @@ async function spaced(
   return { ...answer, reply: returns.space(answer.reply, caller.id, steadyClock.now()) };
 }
 
-function responseTo(answer: LeaseRouteAnswer, asked: LeaseCallRequest): Response {
+function responseTo(answer: LeaseRouteAnswer, incoming: LeaseCallRequest): Response {
   switch (answer.kind) {
-    case 'said': {
+    case 'reply': {
       const { status, body, headers } = answer;
       return body === null
         ? new Response(null, { status, headers })
         : Response.json(body, { status, headers });
     }
     case 'rejected':
-      return rejectedResponse('opaque', answer, asked, asked.found);
+      return rejectedResponse('opaque', answer, incoming, incoming.found);
     case 'left':
       return new Response(null, { status: LEFT_STATUS });
   }

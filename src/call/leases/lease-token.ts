@@ -4,18 +4,18 @@ import type { AssumedLimit, ResumeRequest } from '../../contract/rpc/group-rpc.t
 import type { Lane } from '../../core/words/ticket.ts';
 import { openToken, sealToken } from './signed-token.ts';
 
-/** Rises when what older Workers wrote cannot be read any more: they run for minutes beside newer ones. */
+/** Increase it when tokens of older Workers can no longer be read. Old and new Workers run side by side for minutes. */
 const VERSION = 1;
 
-/** The place of a lease, as its caller said it. */
+/** The place of a lease, as its caller requested it. */
 export type WantedLease = Pick<LeaseRequestBody, 'group' | 'upstream' | 'model' | 'estimate'>;
 
-/** One pool in which a ticket waits, or a lease holds slots. */
+/** One pool in which a ticket is queued, or a lease holds slots. */
 export interface PoolAt {
   readonly group: string;
   readonly partition: string | null;
   readonly assumed: AssumedLimit | null;
-  /** That of its group, by which its object is found once the group is deleted. */
+  /** The jurisdiction of its group, which locates the object even after the group is deleted. */
   readonly jurisdiction: GroupConfig['jurisdiction'];
 }
 
@@ -25,33 +25,33 @@ export interface PoolHold extends PoolAt {
   readonly tenant: string;
   readonly lane: Lane;
   readonly attachment: number;
-  /** When it lapses, in epoch milliseconds: nobody is trusted to say so. */
+  /** When it expires, in epoch milliseconds. It is part of the token because no client is trusted to report it. */
   readonly expiresAt: number;
   readonly member?: string;
   readonly nested?: NonNullable<ResumeRequest['nested']>;
   readonly reserved?: NonNullable<ResumeRequest['reserved']>;
-  /** It stands for something of a provider. */
+  /** Present if the pool represents a provider. */
   readonly isOfProvider?: true;
   readonly wantsServed?: true;
 }
 
-/** The past of a call, kept while it goes on. */
+/** The history of a call, kept from one request to the next. */
 interface TokenHistory {
-  /** The caller, whose key alone it is good for. */
+  /** The caller, whose key must present the token. */
   readonly caller: string;
   readonly ticketId: string;
   readonly attempt: number;
   readonly enqueuedAt: number;
-  /** How often it came back after a refusal, and after an error. */
+  /** How often the call returned to the queue after a refusal, and how often it was retried after an error. */
   readonly reentered: number;
   readonly retried: number;
-  /** Members that have refused it, and those of them that did for what passes. */
+  /** Members that have refused the call, and those of them whose refusal is temporary. */
   readonly refusedBy: readonly string[];
   readonly refusedForNow: readonly string[];
 }
 
 export interface TicketToken extends TokenHistory {
-  /** Slots that it was first asked with. A pool goes by these, whatever it is asked with later. */
+  /** Slots of the first request. A pool uses these, whatever later requests ask for. */
   readonly slots: number;
   readonly pools: readonly PoolAt[];
 }
@@ -68,18 +68,18 @@ export interface LeaseToken extends TokenHistory {
   readonly pools: readonly PoolHold[];
 }
 
-/** Writes what a lease is renewed and released by. */
+/** Writes the token with which a lease is renewed and released. */
 export function sealLease(fingerprintKey: string, lease: LeaseToken): Promise<string> {
   const id = lease.pools.at(0)?.leaseId ?? lease.ticketId;
   return sealToken(fingerprintKey, 'lease', id, { version: VERSION, ...lease });
 }
 
-/** Writes what a place in the queue is asked for by. */
+/** Writes the token of a queue position. */
 export function sealTicket(fingerprintKey: string, ticket: TicketToken): Promise<string> {
   return sealToken(fingerprintKey, 'ticket', ticket.ticketId, { version: VERSION, ...ticket });
 }
 
-/** Reads them again, for the caller that they were written for. Null: it is none of its. */
+/** Reads a token of this caller. null if it is not valid or belongs to another caller. */
 export async function openLease(
   fingerprintKey: string,
   caller: string,
@@ -96,7 +96,7 @@ export async function openTicket(
   return ownOf<TicketToken>(await openToken(fingerprintKey, 'ticket', token), caller);
 }
 
-/** It is signed, so whatever is in it was written here. */
+/** The token is signed, so its content was written here. */
 function ownOf<T extends TokenHistory>(opened: unknown, caller: string): T | null {
   const found = opened as (T & { readonly version: number }) | null;
   return found?.version === VERSION && found.caller === caller ? found : null;

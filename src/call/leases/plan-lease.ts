@@ -12,31 +12,31 @@ import { keyFor, missingKey } from '../identity/authenticate.ts';
 import { locatedOf } from './lease-call.ts';
 import type { Located } from '../locate.ts';
 import { isPriced } from '../../routing/metered.ts';
-import { measureAsSaid, type Metering } from '../metering.ts';
+import { measureAsReported, type Metering } from '../metering.ts';
 import { hiddenKeyOf, withOwnPartitions } from '../plan.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { placementOf } from './held-pools.ts';
 import type { LeaseToken, WantedLease } from './lease-token.ts';
 
-/** The place of a member, as a lease looks at it: what is called there is its holder's affair. */
+/** A member as a lease sees it. The holder decides what it calls there. */
 export interface LeaseMember {
   readonly id: string;
   readonly located: Located;
   readonly member: GroupMember;
 }
 
-/** A lease that is wanted, with everything that it goes by. */
+/** A requested lease with its groups and rules. */
 export interface LeasePlan {
   readonly kind: 'planned';
   readonly call: AuthenticatedCall;
   readonly located: Located;
   readonly routed: RoutedCall;
-  /** The pools that it needs slots of, narrow first. */
+  /** The pools in which it needs slots, narrowest first. */
   readonly placements: readonly Placement[];
   readonly rules: CallRules;
-  /** Null: no group of it counts tokens or cost. */
+  /** null if none of its groups counts tokens or cost. */
   readonly metering: Metering | null;
-  /** The group whose members it goes by; null: none. */
+  /** The group whose members it uses. null if there is none. */
   readonly members: {
     readonly group: string;
     readonly places: ReadonlyMap<string, LeaseMember>;
@@ -44,7 +44,7 @@ export interface LeasePlan {
   } | null;
 }
 
-/** The upstream of a lease in a group that names none: nothing is called there. */
+/** The upstream of a lease in a group without an upstream. Nothing is called there. */
 export const NOWHERE: Upstream = {
   id: 'leases',
   baseUrl: 'https://leases.invalid',
@@ -70,7 +70,7 @@ export const NOWHERE: Upstream = {
   via: null,
 };
 
-/** Plans a lease: in which groups, by which of their rules, as a proxied call is planned. */
+/** Plans a lease like a proxied call: its groups and their rules. */
 export async function planLease(
   call: AuthenticatedCall,
   wanted: WantedLease,
@@ -80,7 +80,7 @@ export async function planLease(
   if (notAllowed !== null) return rejected(notAllowed);
   const upstream = upstreamFor(call, wanted);
   if (upstream === null) return rejected(unknownUpstream(wanted.upstream ?? ''));
-  // A group may be of several upstreams: one that requires a key is enough.
+  // A group may match several upstreams, so one that requires a key is enough.
   const isStrict = upstream === NOWHERE && table.needKey !== 'none';
   const missing = isStrict ? missingKey({ ...upstream, requiresKey: true }, caller, table) : null;
   if (missing !== null) return missing;
@@ -120,13 +120,13 @@ export async function planLease(
   const members = isByMembers ? membersFor(call, located, placements) : null;
   if (members !== null && 'reply' in members) return members;
   const rules = callRules(placements, members?.group ?? null);
-  const metering = rules.isMetered ? measureAsSaid(located, estimateOf(wanted)) : null;
+  const metering = rules.isMetered ? measureAsReported(located, estimateOf(wanted)) : null;
   const hidden = members === null ? hiddenKeyOf(call, upstream, key) : null;
   const ofKey = hidden === null ? routed : { ...routed, hiddenKey: await hidden };
   return { kind: 'planned', call, located, routed: ofKey, placements, rules, metering, members };
 }
 
-/** Rejects a holder whose key may no longer take leases, or not in these groups. Null: it may. */
+/** Rejects a holder whose key may no longer take leases, or not in these groups. null if it may. */
 export function forbiddenHold(
   call: AuthenticatedCall,
   { pools, wanted }: LeaseToken,
@@ -135,7 +135,10 @@ export function forbiddenHold(
   return forbiddenIn(call, placements, wanted.group);
 }
 
-/** Rejects a caller whose key may not take leases, or not in these groups. `named`: the group that it asked for by its name. */
+/**
+ * Rejects a caller whose key may not take leases, or not in these groups. `named` is the group that it requested by
+ * name.
+ */
 export function forbiddenIn(
   { caller: { key }, table }: Pick<AuthenticatedCall, 'caller' | 'table'>,
   placements: readonly Placement[],
@@ -147,7 +150,7 @@ export function forbiddenIn(
   return reply === null ? null : rejected(reply);
 }
 
-/** Finds the upstream by which a lease is counted, priced, and what is reported of it is read. Null: there is none. */
+/** The upstream by which a lease is counted and priced, and its reports are read. null if there is none. */
 export function upstreamFor(
   { table }: Pick<AuthenticatedCall, 'table'>,
   { group, upstream }: WantedLease,
@@ -158,7 +161,7 @@ export function upstreamFor(
   return ids.map((id) => table.upstreams.get(id)).find((one) => one !== undefined) ?? NOWHERE;
 }
 
-/** Describes a lease as a call: of some operation, that nobody sends. */
+/** A lease as a located call, which is never sent. */
 export function locatedAt(upstream: Upstream, model: string | null): Located {
   const { dialect: shape } = upstream;
   return {
@@ -174,16 +177,15 @@ export function locatedAt(upstream: Upstream, model: string | null): Located {
   };
 }
 
-/** Reads the expected use of a lease. */
-export function estimateOf({ estimate }: WantedLease): Parameters<typeof measureAsSaid>[1] {
+export function estimateOf({ estimate }: WantedLease): Parameters<typeof measureAsReported>[1] {
   return {
-    // No call has an input of 0 tokens: accepting 0 would make leases free.
+    // No call has an input of 0 tokens. Accepting 0 would make leases free.
     inputTokens: (estimate?.input_tokens ?? 0) > 0 ? (estimate?.input_tokens ?? null) : null,
     outputTokens: estimate?.output_tokens ?? null,
   };
 }
 
-/** The rules of a lease in the groups that it holds slots of, as they are now. */
+/** The current rules of a lease in the groups whose slots it holds. */
 export function rulesOf(call: Pick<AuthenticatedCall, 'table'>, { pools }: LeaseToken): CallRules {
   const withMember = pools.find(({ member }) => member !== undefined)?.group ?? null;
   return callRules(
@@ -192,7 +194,7 @@ export function rulesOf(call: Pick<AuthenticatedCall, 'table'>, { pools }: Lease
   );
 }
 
-/** Lists the upstreams that a group names: those of its members, or the one that it is for. */
+/** The upstreams that a group names: those of its members, or the single one that it matches. */
 function upstreamsNamed(config: GroupConfig): string[] {
   const ofMembers = byTier(membersOf(config)).map(({ config: { upstream } }) => upstream);
   const [only, ...others] = config.match.upstreams;
@@ -210,8 +212,8 @@ function membersFor(
   );
   if (config === undefined) return null;
   if (others.length > 0) {
-    const names = [config, ...others].map(({ name }) => name).join(', ');
-    const message = `The lease belongs to several groups that name members (${names}), and it can be at those of one.`;
+    const names = [config, ...others].map(({ name }) => `\`${name}\``).join(', ');
+    const message = `This lease matches several groups with members (${names}), but it can use the members of only one. Ask the operator to narrow the \`match\` of these groups.`;
     return rejected({ reason: 'too_many_groups', message });
   }
   const names = table.routes.namesOf(located.upstream, located.model);
@@ -228,11 +230,11 @@ function membersFor(
 }
 
 function unknownUpstream(id: string): Rejected['reply'] {
-  const message = `There is no upstream ${JSON.stringify(id.slice(0, 64))}: upstream names one by its id.`;
+  const message = `There is no upstream ${JSON.stringify(id.slice(0, 64))}. Set \`upstream\` to the id of a configured upstream.`;
   return { reason: 'upstream_unknown', message };
 }
 
 function unknownGroup(name: string): Rejected['reply'] {
-  const message = `There is no group ${JSON.stringify(name.slice(0, 64))} for this key: group names one of the configuration. Automatic groups are found by upstream and model.`;
+  const message = `There is no group ${JSON.stringify(name.slice(0, 64))} for this key. Set \`group\` to a configured group. Automatic groups are selected by \`upstream\` and \`model\`.`;
   return { reason: 'group_unknown', message };
 }

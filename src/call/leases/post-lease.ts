@@ -17,30 +17,29 @@ import { rateHeaders } from '../rate-headers.ts';
 import { LEFT, rejected, type Rejected } from '../result.ts';
 import { admitLease, type LeaseAdmitted } from './admit-lease.ts';
 import { renewWithinMs } from './held-pools.ts';
-import { said, unknownToken, type LeaseRouteAnswer, type RouteReply } from './lease-call.ts';
+import { routeReply, unknownToken, type LeaseRouteAnswer, type RouteReply } from './lease-call.ts';
 import { openTicket, sealLease, sealTicket, type TicketToken } from './lease-token.ts';
 import { forbiddenIn, NOWHERE, planLease, upstreamFor, type LeasePlan } from './plan-lease.ts';
 import { ticketIdOf } from './signed-token.ts';
 
-/** How long a request is parked at the most: clients and what stands before us give up after 30 s. */
+/** Maximum time for which a request is parked. Clients and intermediate proxies give up after 30 s. */
 const PARKED_MAX_MS = 25_000;
 
-/** Minimum time between two requests with one ticket, unless the first was parked for as long. */
+/** Minimum time between two requests with one ticket, unless the first was parked for that long. */
 const ASK_EVERY_MS = 1_000;
 
-/** A grant that came sooner goes by the configuration that its request was read by. */
+/** An earlier grant was decided by the configuration that its request was read with. */
 const CHECK_AFTER_MS = 500;
 
 const IDEMPOTENCY_LENGTH_MAX = 256;
 
-/** Maximum reroutes of one request. */
 const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
 
-/** Maximum length of a lease's id: what is longer is a lease as its holder has it, and begins with the id. */
+/** Maximum length of a lease's id. A longer text is a lease token, which begins with the id. */
 const LEASE_ID_LENGTH_MAX = 100;
 
-/** Answers `POST /leases`. A provider key without a success needs a place for it, as for a call. */
+/** Answers `POST /leases`. An unverified provider key needs a place for it, as for a call. */
 export async function postLease(
   call: AuthenticatedCall,
   wanted: LeaseRequestBody,
@@ -61,13 +60,13 @@ function ownKeyAt({ caller }: AuthenticatedCall, upstream: string): string | nul
   return gatewayKeyId === null && fingerprint !== null ? `${upstream} ${fingerprint}` : null;
 }
 
-/** Keeps the place of a provider key without a success until its lease expires. */
+/** Keeps the place of an unverified provider key until its lease expires. */
 export function keepLeasePlace(call: AuthenticatedCall, upstream: string, expiresAt: number): void {
   const ownKey = ownKeyAt(call, upstream);
   if (ownKey !== null) keepPlace(ownKey, expiresAt);
 }
 
-/** @param ownKey the name of its provider key if that may not have had a success yet; null: a gateway key, or no key */
+/** @param ownKey the name of the provider key if it may be unverified. null for a gateway key, or without a key */
 async function askForLease(
   first: AuthenticatedCall,
   wanted: LeaseRequestBody,
@@ -90,7 +89,7 @@ async function askForLease(
       attempt,
       parkUntil,
       isKept,
-      ticket: askedBy(call, wanted, ticket),
+      ticket: ticketFor(call, wanted, ticket),
       refused: { by: ticket.refusedBy, forNow: ticket.refusedForNow },
       signal: call.signal,
       after: call.after,
@@ -114,8 +113,8 @@ async function askForLease(
 }
 
 /**
- * Checks the key of a request that has waited against the configuration in force: its group does not change when its key
- * loses a right, so no pool reports that.
+ * Checks the key of a request that has waited against the configuration in force. Its group does not change when its
+ * key loses a right, so no pool reports that.
  */
 async function refusedNow(
   { env, ctx, request, query }: AuthenticatedCall,
@@ -131,7 +130,7 @@ async function refusedNow(
   return forbiddenIn({ caller: identified.caller, table }, placements, group);
 }
 
-/** How long a request may be parked. `Prefer: wait=10` (RFC 7240) says less, in seconds. */
+/** How long a request may be parked. `Prefer: wait=10` (RFC 7240) sets less, in seconds. */
 export function parkedMs({ headers }: Pick<Request, 'headers'>): number {
   const waits = listItems(headers.get('prefer') ?? '').map(
     (item) => parameterOf(parseHeaderValue(`;${item}`), 'wait')?.value ?? '',
@@ -140,7 +139,7 @@ export function parkedMs({ headers }: Pick<Request, 'headers'>): number {
   return Math.min(PARKED_MAX_MS, Number(seconds) * 1_000);
 }
 
-/** A request that has come before, or the first of its call. */
+/** A repeated request, or the first of its call. */
 interface EarlierRequest {
   readonly kind: 'past';
   readonly ticket: TicketToken;
@@ -170,8 +169,8 @@ async function pastOf(
   return { kind: 'past', ticket, isKept: name !== null };
 }
 
-/** The ticket that pools are asked with. What the body does not say its headers may. */
-function askedBy(
+/** The ticket for the pools. Headers supply what the body omits. */
+function ticketFor(
   { caller, headers }: AuthenticatedCall,
   wanted: LeaseRequestBody,
   { enqueuedAt, slots }: TicketToken,
@@ -208,7 +207,7 @@ async function leased(
   retryBudgetOf(located.upstream.id).noteCall();
   const { pools: _, ...past } = ticket;
   const attempt = Math.max(ticket.attempt, ...holds.map(({ leaseId }) => attemptOf(leaseId)));
-  const asked = askedBy(call, wanted, ticket);
+  const callTicket = ticketFor(call, wanted, ticket);
   const { group, upstream, model, estimate } = wanted;
   const lease = await sealLease(call.table.snapshot.fingerprintKey, {
     ...past,
@@ -220,8 +219,8 @@ async function leased(
       ...(estimate !== undefined && { estimate }),
     },
     upstream: located.upstream.id,
-    agent: asked.agent,
-    mayWait: rules.mayWait && asked.maxWaitMs !== 0,
+    agent: callTicket.agent,
+    mayWait: rules.mayWait && callTicket.maxWaitMs !== 0,
     grantedAt: now,
     member,
     pools: holds,
@@ -239,7 +238,7 @@ async function leased(
     ...expiry(expiresAt, receivedAt, rules.hold.maxHoldMs),
     waited_ms: Math.max(0, waitedMs),
   };
-  return said(201, body, {
+  return routeReply(201, body, {
     ...rateHeaders(rates, new Headers()),
     'headgate-groups': groups.join(', '),
     'headgate-lease': leaseIds.join(', '),
@@ -249,7 +248,7 @@ async function leased(
   });
 }
 
-/** Tells until when a lease lasts, and how soon it is to be renewed. `sentAt`: no later than its request was sent. */
+/** When a lease expires, and how soon it must be renewed. `sentAt` must not be later than when its request was sent. */
 export function expiry(
   expiresAt: number,
   sentAt: number,
@@ -257,7 +256,7 @@ export function expiry(
 ): Pick<LeaseAnswer, 'expires_at' | 'expires_after_ms' | 'renew_within_ms'> {
   const leftMs = Math.max(0, expiresAt - steadyClock.now());
   return {
-    // Its reader compares it with the wall clock.
+    // Clients compare it with the wall clock.
     expires_at: new Date(expiresAt - steadyClock.aheadMs).toISOString(),
     expires_after_ms: Math.max(0, Math.floor(expiresAt - sentAt)),
     renew_within_ms: Math.max(0, Math.min(renewWithinMs(leftMs), Math.ceil(holdLeftMs))),
@@ -287,13 +286,13 @@ async function parked(
     ...(waitsFor !== undefined && { waits_for: waitsFor.cause }),
     retry_after_ms: Math.round(retryAfterMs),
   };
-  return said(202, body, {
+  return routeReply(202, body, {
     'retry-after': String(Math.ceil(retryAfterMs / 1_000)),
     ...waitedHeader(waitsFor === undefined ? null : { group, reason: waitsFor }),
   });
 }
 
-/** The same request by a newer configuration, from who makes it on. */
+/** The same request by a newer configuration, beginning with its caller. */
 async function movedTo(
   call: AuthenticatedCall,
   configVersion: number,

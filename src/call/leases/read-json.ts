@@ -2,14 +2,14 @@ import { explainIssues } from '../../config/explain-issues.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bounded-body.ts';
 
-/** Maximum of a body: a report has the headers and the error of a provider in it. */
+/** Maximum size of a body. A report contains the headers and the error of a provider. */
 const BYTES_MAX = 131_072;
 
 export type JsonRead<T> =
   | { readonly kind: 'read'; readonly value: T }
   | { readonly kind: 'rejected'; readonly reply: ErrorReply; readonly read: null };
 
-/** Reads the body of a request of ours. `isOptional`: none is the same as an empty object. */
+/** Reads the JSON body of a request. With `isOptional`, an empty body counts as an empty object. */
 export async function readJson<T>(
   request: Request,
   schema: { safeParse(value: unknown): SafeParsed<T> } & Parameters<typeof explainIssues>[1],
@@ -17,19 +17,20 @@ export async function readJson<T>(
 ): Promise<JsonRead<T>> {
   const body = await readOwnBody(request, BYTES_MAX);
   if (body.kind === 'broken') return unreadable(BODY_BROKEN);
-  if (body.kind === 'too long') return unreadable(`The body has more than ${BYTES_MAX} bytes.`);
+  if (body.kind === 'too long')
+    return unreadable(`The body has more than ${BYTES_MAX} bytes. Send less.`);
   const text = new TextDecoder().decode(body.bytes);
   let value: unknown;
   try {
     value = isOptional && text.trim() === '' ? {} : JSON.parse(text);
   } catch {
-    return unreadable('The body is no JSON: it must be an object.');
+    return unreadable('The body is not valid JSON. Send a JSON object.');
   }
   const parsed = schema.safeParse(value);
   if (parsed.success) return { kind: 'read', value: parsed.data };
   const [first] = explainIssues(parsed.error, schema, value);
   const where = first === undefined || first.path === '' ? 'the body' : first.path;
-  const message = `${where}: ${first?.message ?? 'not understood'}.`;
+  const message = `${where}: ${first?.message ?? 'not valid'}.`;
   return { kind: 'rejected', reply: { reason: 'field_invalid', message }, read: null };
 }
 

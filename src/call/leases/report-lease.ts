@@ -13,7 +13,7 @@ import { placementOf, releaseAll, reportTo } from './held-pools.ts';
 import {
   notReported,
   openLeaseOf,
-  said,
+  routeReply,
   unknownToken,
   type LeaseRouteAnswer,
 } from './lease-call.ts';
@@ -21,13 +21,13 @@ import { sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
 import { forbiddenHold, rulesOf } from './plan-lease.ts';
 import { placeOf, settleRefused } from './settle-lease.ts';
 
-/** Statuses that no answer with a body may have, as the runtime makes one. */
+/** Statuses for which the runtime allows no body. */
 const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Headers that are about the body as it was sent, which is told as text. */
+/** Headers about the encoding of the body, which is reported as plain text. */
 const OF_BODY = ['content-encoding', 'content-length', 'transfer-encoding'];
 
-/** Refusals that another turn helps against. */
+/** Refusals after which the call can succeed once it has queued again. */
 const WAITABLE: ReadonlySet<RefusalKind> = new Set<RefusalKind>([
   'concurrency',
   'requests',
@@ -36,10 +36,9 @@ const WAITABLE: ReadonlySet<RefusalKind> = new Set<RefusalKind>([
   'unknown',
 ]);
 
-/** Refusals that another try at the same place may help against. */
+/** Refusals after which a retry at the same upstream may succeed. */
 const RETRIABLE: ReadonlySet<RefusalKind> = new Set<RefusalKind>(['overload', 'error']);
 
-/** Answers `PATCH /leases/{lease}`. */
 export async function patchLease(
   call: AuthenticatedCall,
   token: string,
@@ -52,7 +51,7 @@ export async function patchLease(
   const { located } = placeOf(call, lease);
   const { upstream } = located;
   const answer = answerOf(reported);
-  // A key is its holder's own: that it is refused says nothing of anybody else's.
+  // The key belongs to the holder, so its refusal affects no other key.
   const limits = (): CallLimits => limitsOf(call, lease, upstream);
   const { refusal } = await readAnswer(answer, { upstream, isOfMember: false, limits }, call.after);
   if (refusal === null) {
@@ -60,7 +59,7 @@ export async function patchLease(
     return judged({ action: 'go_on', after_ms: 0 });
   }
   const { kind } = refusal.signal;
-  // Where its holder calls from is not where the Worker does.
+  // The holder's network address is not that of the Worker.
   if (kind !== 'egress') await reportRefused(call, lease, refusal);
   const next = nextOf(call, lease, upstream, kind);
   const notTo = await releaseAll(call, lease, {
@@ -91,37 +90,37 @@ export async function patchLease(
 }
 
 function judged(answer: ReportAnswer): LeaseRouteAnswer {
-  return said(200, answer);
+  return routeReply(200, answer);
 }
 
-/** Makes the answer of a provider as it would have come through; null: there was none. */
+/** The provider's answer as if it had passed through Headgate. null if there was none. */
 function answerOf({ status, headers = {}, error }: ReportRequest): Response | null {
   if (status === undefined) return null;
   const text = typeof error === 'object' ? JSON.stringify(error) : (error ?? null);
   const all = new Headers();
-  for (const [name, value] of Object.entries(headers)) putSaid(all, name, value);
+  for (const [name, value] of Object.entries(headers)) addHeader(all, name, value);
   for (const name of OF_BODY) all.delete(name);
-  // The runtime makes no answer of a 1xx: the call was taken, and what becomes of it is not known yet.
+  // The runtime creates no responses with 1xx. Such a status means that the call was accepted and is still open.
   const known = Math.max(status, 200);
   return new Response(NO_BODY.has(known) ? null : text, { status: known, headers: all });
 }
 
-/** Names and values that no header can have are none. */
-function putSaid(headers: Headers, name: string, value: string): void {
+/** Ignores names and values that no header can have. */
+function addHeader(headers: Headers, name: string, value: string): void {
   try {
     headers.append(name, value);
   } catch {
-    // It was made up.
+    // The header is invalid.
   }
 }
 
-/** Lists the pools that stand for something of a provider, narrow first: that of the members where there are some. */
+/** The pools that represent a provider, narrowest first. With members it is the pool of the members. */
 function ofProvider({ pools }: LeaseToken): readonly PoolHold[] {
   const withMember = pools.filter(({ member }) => member !== undefined);
   return withMember.length > 0 ? withMember : pools.filter((hold) => hold.isOfProvider === true);
 }
 
-/** Finds the limits that a lease counts in. The number of calls in flight is unknown. */
+/** The limits that count a lease. The number of calls in flight is unknown. */
 function limitsOf(call: AuthenticatedCall, lease: LeaseToken, upstream: Upstream): CallLimits {
   const { feedForward } = rulesOf(call, lease);
   return { place: `lease ${lease.caller} ${upstream.id}`, underWay: 0, feedForward };
@@ -159,7 +158,9 @@ async function reportRefused(
   await reportTo(call, lease, about, { ...signal, scope: reach, ...reportedBy(call) }, isRepeat);
 }
 
-/** Names the key that a report counts for. Callers without a gateway key count as one, because they could invent keys. */
+/**
+ * Names the key that a report counts for. Callers without a gateway key count as one, because they could invent keys.
+ */
 function reportedBy({ caller }: AuthenticatedCall): Required<Pick<UpstreamSignal, 'reportedBy'>> {
   return { reportedBy: caller.gatewayKeyId ?? '' };
 }
@@ -172,7 +173,7 @@ interface Next {
   readonly afterMs: number;
 }
 
-/** Decides whether a call that was refused asks again, as a proxied one would; null: it does not. */
+/** Decides whether a refused call asks again, as a proxied one would. null if it does not. */
 function nextOf(
   call: AuthenticatedCall,
   lease: LeaseToken,
@@ -191,17 +192,17 @@ function nextOf(
   }
   if (WAITABLE.has(kind)) {
     if (reentered >= reentriesMaxOf(kind)) return null;
-    // Members that refused it before may be asked again, once all have.
+    // Members that refused it before may be asked again once all have refused it.
     return { ...past, refusedBy: [], refusedForNow: [], reentered: reentered + 1, afterMs: 0 };
   }
   const { max, budget } = rulesOf(call, lease).retries;
   if (!RETRIABLE.has(kind) || retried >= max) return null;
   if (!retryBudgetOf(upstream.id).take(budget)) return null;
-  const mostMs = Math.min(RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS * 2 ** retried);
-  return { ...past, retried: retried + 1, afterMs: (mostMs * (1 + Math.random())) / 2 };
+  const longestMs = Math.min(RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS * 2 ** retried);
+  return { ...past, retried: retried + 1, afterMs: (longestMs * (1 + Math.random())) / 2 };
 }
 
-/** Tells whether a member is left that has not refused the call. */
+/** Returns whether a member is left that has not refused the call. */
 function hasOther(call: AuthenticatedCall, { pools, member, refusedBy }: LeaseToken): boolean {
   const hold = pools.find((each) => each.member !== undefined);
   if (hold === undefined) return false;

@@ -7,12 +7,12 @@ import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Settle } from '../acquire/admission.ts';
 import type { AuthenticatedCall } from '../call.ts';
-import { measureAsSaid, type Metering } from '../metering.ts';
+import { measureAsReported, type Metering } from '../metering.ts';
 import { placementOf } from './held-pools.ts';
 import type { LeaseToken } from './lease-token.ts';
 import { estimateOf, locatedAt, NOWHERE, upstreamFor, type LeaseMember } from './plan-lease.ts';
 
-/** Finds where the call of a lease goes: to its member, or where its caller said. */
+/** Where the call of a lease is sent: to its member, or to the upstream that its caller named. */
 export function placeOf(
   call: AuthenticatedCall,
   lease: LeaseToken,
@@ -29,7 +29,7 @@ export function placeOf(
   return { id: member.id, member, located: locatedAt(there, named ?? model) };
 }
 
-/** Measures the call of a lease; null: none of its groups counts. */
+/** Measures the call of a lease. null if none of its groups counts usage. */
 function meteringOf(call: AuthenticatedCall, lease: LeaseToken): Metering | null {
   const counts = lease.pools.some((hold) => {
     const { config } = placementOf(call, hold);
@@ -37,7 +37,7 @@ function meteringOf(call: AuthenticatedCall, lease: LeaseToken): Metering | null
   });
   if (!counts) return null;
   const { located, id, member } = placeOf(call, lease);
-  const metering = measureAsSaid(located, estimateOf(lease.wanted));
+  const metering = measureAsReported(located, estimateOf(lease.wanted));
   return id === undefined || member === undefined ? metering : metering.at({ id, member, located });
 }
 
@@ -47,7 +47,7 @@ const LOGGED_EACH_SECOND = 1;
 const logged = new EachSecond(LOGGED_EACH_SECOND);
 
 /**
- * Settles a lease by the usage that its holder reports. Null: the group counts no usage, or none was reported.
+ * Settles a lease by the usage that its holder reports. null if no group counts usage, or none was reported.
  *
  * Headgate did not see the call, so the figures are a claim. If the key has no right to report usage, the reservation
  * counts: a larger charge would spend the budget of others, and a smaller one would make leases free.

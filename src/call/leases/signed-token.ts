@@ -1,7 +1,7 @@
 import { TOKEN_LENGTH_MAX } from '../../contract/leases.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 
-/** The kind of a token: one must never pass for the other. */
+/** The kind is signed too, so that one token is never accepted as the other. */
 export type TokenKind = 'lease' | 'ticket';
 
 /** Deployments have one key, tests a few. */
@@ -11,8 +11,8 @@ const encoder = new TextEncoder();
 const keys = new BoundedMap<string, CryptoKey>(KEYS_MAX);
 
 /**
- * Writes a token: an id for people, what is needed to go on, and a signature under the deployment's key. Whoever holds it can read
- * it, and change nothing of it.
+ * Writes a token: a readable id, the state for the next request, and a signature under the deployment's key. The holder
+ * can read the token, but cannot change it.
  */
 export async function sealToken(
   fingerprintKey: string,
@@ -27,7 +27,7 @@ export async function sealToken(
   return `${signed}.${base64url(new Uint8Array(mac))}`;
 }
 
-/** Reads a token that was written here. Null: it was not, or it is of another kind. */
+/** Reads a token that was written here. null if it was not, or it is of another kind. */
 export async function openToken(
   fingerprintKey: string,
   kind: TokenKind,
@@ -55,7 +55,10 @@ export async function openToken(
   }
 }
 
-/** Makes the id of a ticket out of a name that its caller gave it: the same for the same, and nobody else's. */
+/**
+ * Derives the id of a ticket from the name that its caller gave it. Equal names give equal ids, and the id cannot be
+ * guessed.
+ */
 export async function ticketIdOf(fingerprintKey: string, text: string): Promise<string> {
   const key = await keyOf(fingerprintKey);
   const mac = await crypto.subtle.sign('HMAC', key, encoder.encode(`id ${text}`));
@@ -66,7 +69,7 @@ function base64url(bytes: Uint8Array): string {
   return bytes.toBase64({ alphabet: 'base64url', omitPadding: true });
 }
 
-/** Derives the key of tokens, so that no other use of the deployment's key tells anything of it. */
+/** Derives the key of tokens, so that they reveal nothing about the deployment's key to its other uses. */
 async function keyOf(fingerprintKey: string): Promise<CryptoKey> {
   const known = keys.get(fingerprintKey);
   if (known !== undefined) return known;

@@ -13,18 +13,18 @@ const IDS_MAX = 4;
 const ID_MAX = 500;
 
 const NOT_LOOKED_UP =
-  'Headgate could not look up which upstream made what this path names: its record did not answer in time. Try again, or name the upstream in the header headgate-upstream.';
+  'Headgate could not look up which upstream created the object in this path, because the record did not answer in time. Try again, or name the upstream in the `headgate-upstream` header.';
 
-/** The upstream that a call to `/v1` goes to which names none, and whether there is no other one for its caller. */
+/** The upstream of a call to `/v1` that names none, and whether it is the caller's only one. */
 interface HomeUpstream {
   readonly upstream: Upstream;
   readonly isOnly: boolean;
 }
 
 /**
- * Finds the upstream of a call to `/v1` that names none, neither by a header nor by a model: the one that made what its
- * path names, or the one that such calls of the caller go to. Null: it is not known. Rejected: that cannot be looked up, and
- * another upstream would say that what it did not make does not exist.
+ * The upstream of a call to `/v1` that names none by a header or a model. It is the one that created the object in its
+ * path, or the one for such calls of the caller. null if it is unknown. Rejects the call if the look-up fails, because
+ * another upstream would report that the object does not exist.
  */
 export async function homeUpstream(
   call: AuthenticatedCall,
@@ -37,7 +37,7 @@ export async function homeUpstream(
     const made = ids.length === 0 ? null : await upstreamThatMade(call, ids);
     if (made === null) return fallback?.upstream.id ?? null;
     if (call.table.upstreams.has(made)) return made;
-    const message = `The upstream ${made}, which made what this path names, has been removed.`;
+    const message = `Upstream \`${made}\`, which created the object in this path, was removed from the configuration. Create the object again, or ask the operator to restore the upstream.`;
     return rejected({ reason: 'upstream_unknown', message });
   } catch {
     logEvent('made_not_looked_up', {});
@@ -45,12 +45,12 @@ export async function homeUpstream(
   }
 }
 
-/** Whether a call asks for something by its id. */
+/** Whether a call requests an object by its id. */
 export function namesMade(pathname: string): boolean {
   return idsIn(pathname).length > 0;
 }
 
-/** Whether what an upstream makes for a caller is found there without being noted. */
+/** Whether an upstream's objects of a caller are found there without a record. */
 export function isFoundAnyway(
   call: AuthenticatedCall,
   shape: UnifiedShape,
@@ -83,8 +83,8 @@ function fallbackOf(call: AuthenticatedCall, shape: UnifiedShape): HomeUpstream 
 }
 
 /**
- * Whether a call of the caller may go to an upstream that it did not name. A provider key of its own is shown to none but
- * the default one.
+ * Whether a call may be sent to an upstream that it did not name. The caller's own provider key is sent only to the
+ * default one.
  */
 function isUsable(call: AuthenticatedCall, upstream: Upstream): boolean {
   const { caller, table } = call;
@@ -95,7 +95,7 @@ function isUsable(call: AuthenticatedCall, upstream: Upstream): boolean {
   return isUpstreamAllowed(key, upstream, table.routes);
 }
 
-/** Malformed escapes stay as they came. */
+/** Malformed escapes stay unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -7,23 +7,23 @@ import { within } from '../../runtime/within.ts';
 import type { AuthenticatedCall } from '../call.ts';
 
 /**
- * Which upstream made an object that a caller asks for by its id at `/v1`: a response, a batch, a file. An id is noted if
- * its upstream could not be found without that (`home-upstream.ts`), under a hash of the caller and the id. So a caller
- * finds only what it made itself.
+ * Records which upstream created an object that a caller requests by its id at `/v1`: a response, a batch, a file. An
+ * id is recorded if its upstream could not be found otherwise (`home-upstream.ts`), under a hash of the caller and the
+ * id. So a caller finds only objects that it created itself.
  */
 
-/** Number of objects that ids of gateway keys are spread over, and as many for ids of other callers. */
+/** Number of Durable Objects for the ids of gateway keys, and the same number for ids of other callers. */
 const OBJECTS = 16;
 
-/** How long an object may take to an answer, in milliseconds. Callers hear of it within 2 s. */
+/** Timeout of such an object in milliseconds. Callers get an answer within 2 s. */
 const ANSWER_LOST_MS = 1_800;
 
-/** Maximum ids that this isolate remembers itself: what was made is mostly asked for soon. */
+/** Maximum ids that this isolate remembers itself, because most objects are requested soon after their creation. */
 const REMEMBERED_MAX = 2_000;
 
 const remembered = new BoundedMap<string, string>(REMEMBERED_MAX);
 
-/** Notes that an upstream made these objects for a caller. */
+/** Records that an upstream created these objects for a caller. */
 export async function noteMade(
   call: AuthenticatedCall,
   { id: upstream }: Upstream,
@@ -39,7 +39,9 @@ export async function noteMade(
   }
 }
 
-/** Finds the upstream that made one of these objects for the caller; null: it is not known. Fails if that cannot be looked up. */
+/**
+ * The upstream that created one of these objects for the caller. null if it is unknown. Throws if the look-up fails.
+ */
 export async function upstreamThatMade(
   call: AuthenticatedCall,
   ids: readonly string[],
@@ -47,8 +49,8 @@ export async function upstreamThatMade(
   const { caller, hashes } = await hashed(call, ids);
   const known = hashes.map((hash) => remembered.get(hash)).find((one) => one !== undefined);
   if (known !== undefined) return known;
-  const asked = objectOf(call, caller)?.madeBy(hashes);
-  return within(ANSWER_LOST_MS, asked ?? Promise.resolve(null), call.after);
+  const lookup = objectOf(call, caller)?.madeBy(hashes);
+  return within(ANSWER_LOST_MS, lookup ?? Promise.resolve(null), call.after);
 }
 
 async function hashed({ caller: { id }, table }: AuthenticatedCall, ids: readonly string[]) {
@@ -58,7 +60,10 @@ async function hashed({ caller: { id }, table }: AuthenticatedCall, ids: readonl
   return { caller, hashes };
 }
 
-/** Callers without a gateway key have objects of their own: made-up keys must not take the room of others. */
+/**
+ * Callers without a gateway key have their own Durable Objects, because made-up keys must not use up the room of
+ * others.
+ */
 function objectOf({ env, caller }: AuthenticatedCall, hash: string) {
   const kind = caller.gatewayKeyId === null ? 'o' : 'k';
   const part = Number.parseInt(hash.slice(-2), 16) % OBJECTS;

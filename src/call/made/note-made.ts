@@ -6,7 +6,7 @@ import type { Located } from '../locate.ts';
 import { isFoundAnyway } from './home-upstream.ts';
 import { noteMade } from './made-ids.ts';
 
-/** Notes the ids of what an answer says that its upstream made. */
+/** Records the ids of objects that the answer of an upstream names. */
 export type NoteMade = (ids: readonly string[]) => Promise<void>;
 
 /** Operations with a slot whose answers name a stored object. */
@@ -16,8 +16,8 @@ const STORES: ReadonlySet<string> = new Set(['responses', 'videos', 'runs', 'con
 const STORES_NONE: ReadonlySet<string> = new Set(['count_tokens', 'health', 'models']);
 
 /**
- * Tells how the ids in the answer to a call are noted. Null: they are not, because the call names its upstream in its
- * path, makes nothing, or is found at its upstream anyway.
+ * How the ids in the answer to a call are recorded. null if they are not, because the call names its upstream in its
+ * path, creates nothing, or its objects are found at its upstream anyway.
  */
 export function noterOf(
   call: AuthenticatedCall,
@@ -37,7 +37,7 @@ export function noterOf(
   };
 }
 
-/** Has ids noted that a reader finds. */
+/** Records the ids that a reader finds. */
 export function noting(reader: RunReader, note: NoteMade | null): RunReader {
   return note === null ? reader : new NotingReader(reader, note);
 }
@@ -66,7 +66,10 @@ class NotingReader implements RunReader {
     return this.#inner.made;
   }
 
-  /** Waits for the note about a run that continues: it is polled at once, maybe through another isolate. */
+  /**
+   * Waits for the record of a run that continues, because the run is polled immediately, possibly through another
+   * isolate.
+   */
   async caughtUp(): Promise<void> {
     await this.#inner.caughtUp?.();
     if (this.said?.state === 'goes on') await this.#noted;

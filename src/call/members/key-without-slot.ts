@@ -5,8 +5,8 @@ import { keyFor } from '../identity/authenticate.ts';
 import { goesByMembers } from './uses-members.ts';
 
 /**
- * Chooses the key of a call that takes no slot. Nobody grants it a member: where its upstream has no secret, it goes
- * with that of the first member there, of a group that would take such a call.
+ * Chooses the key of a call that takes no slot, and so is not granted at a member. If its upstream has no secret, the
+ * call uses that of the first member there, in a group that would accept it.
  */
 export function keyWithoutSlot(
   upstream: Upstream,
@@ -24,8 +24,8 @@ export function keyWithoutSlot(
 }
 
 /**
- * Name of the secret that a member at an upstream gives to calls of a caller that take no slot, and name this model or none
- * (null); null: there is none.
+ * The name of the secret that a member at an upstream provides for calls of a caller that take no slot. `model` is null
+ * if they name none. Returns null if there is no such secret.
  */
 export function secretOfMember(
   upstream: Upstream,

@@ -7,12 +7,12 @@ import { callerResponseHeaders } from '../../upstream/transfer/response-headers.
 /** Maximum bytes of a refusal that is kept. */
 const BYTES_MAX = 32_768;
 
-/** How long the rest of a refusal may take, whose beginning has been read. */
+/** Timeout for the remainder of a refusal whose beginning was read. */
 const READ_WAIT_MS = 1_000;
 
 /**
- * Keeps the answer of a member that refused a call, which goes on to another one: should none take it, this is what its
- * caller is told. Null: it is long or slow.
+ * Keeps the answer of a member that refused a call. If no other member accepts the call, the caller receives this
+ * answer. null if it is too long or too slow.
  */
 export async function keptAnswer(answer: Response, after: Schedule): Promise<Response | null> {
   const { promise: late, resolve } = Promise.withResolvers<null>();
@@ -26,7 +26,10 @@ export async function keptAnswer(answer: Response, after: Schedule): Promise<Res
   return kept;
 }
 
-/** Refusals after which there is nothing to wait for. Of others a rejection by the group says more: when to come back. */
+/**
+ * Refusals that waiting does not help. For others the rejection by the group is more useful, because it has a retry
+ * delay.
+ */
 const LASTING: ReadonlySet<RefusalKind> = new Set([
   'overload',
   'error',
@@ -37,12 +40,12 @@ const LASTING: ReadonlySet<RefusalKind> = new Set([
   'never_fits',
 ]);
 
-/** Tells whether a refusal stays true of its call, whatever becomes of the others' slots. */
+/** Returns whether a refusal stays true for its call, regardless of other calls' slots. */
 export function isLasting(kind: RefusalKind): boolean {
   return LASTING.has(kind);
 }
 
-/** Reasons for which a group has no room for a call at the members that are left. */
+/** Reasons for which a group has no room for a call at its remaining members. */
 const NO_ROOM: ReadonlySet<Reason> = new Set<Reason>([
   'queue_full',
   'queue_timeout',
@@ -56,7 +59,7 @@ const NO_ROOM: ReadonlySet<Reason> = new Set<Reason>([
   'budget_exhausted',
 ]);
 
-/** Tells whether a group rejects a call because no other member takes it. */
+/** Returns whether a group rejects a call because no other member accepts it. */
 export function isForLackOfRoom(reason: Reason): boolean {
   return NO_ROOM.has(reason);
 }

@@ -15,44 +15,44 @@ import { operationOf } from '../operation-of.ts';
 import { mayBeRenamed } from '../renamed-body.ts';
 import { rejected, type Rejected } from '../result.ts';
 
-/** A member that may take a call, and what the call is there. */
+/** A member that may serve a call, and the call's route there. */
 export interface MemberRoute {
   readonly kind: 'place';
   readonly id: string;
   readonly member: GroupMember;
   readonly located: Located;
-  /** The upstream that the call was sent to. */
+  /** The upstream that the call named. */
   readonly calledAt: Upstream;
-  /** The operator's key for it; null: its upstream wants none. */
+  /** The operator's key for it. null if its upstream needs none. */
   readonly injected: string | null;
-  /** Name that the body must have for the model there; null: it stays as it is. */
+  /** Name of the model that the body must have there. null if the body stays unchanged. */
   readonly bodyModel: string | null;
 }
 
-/** The members by which a call goes, and those that cannot take it. */
+/** The members that may serve a call, and those that cannot. */
 export interface MemberPlan {
   readonly kind: 'members';
-  /** Name of the group that has them. */
   readonly group: string;
   /** By their ids. */
   readonly places: ReadonlyMap<string, MemberRoute>;
-  /** Ids of the members that cannot take the call, whatever becomes of it. */
+  /** Ids of the members that can never serve the call. */
   readonly impossible: readonly string[];
 }
 
-/** A member that cannot take a call, and what its caller is told if no other can. */
+/** A member that cannot serve a call, and the error for its caller if no other can. */
 interface Impossible {
   readonly kind: 'impossible';
   readonly id: string;
   readonly reply: ErrorReply;
 }
 
-/** Lists the groups with members that a call is in. */
 export function groupsWithMembers(placed: readonly Placement[]): GroupConfig[] {
   return placed.flatMap(({ config }) => (config !== null && hasMembers(config) ? [config] : []));
 }
 
-/** Plans at which members a call may run, as far as that shows before one is granted. Rejected: at none. */
+/**
+ * Plans at which members a call may run, as far as that is known before a grant. Rejects the call if there are none.
+ */
 export function planMembers(
   call: AuthenticatedCall,
   located: Located,
@@ -61,13 +61,13 @@ export function planMembers(
 ): MemberPlan | Rejected {
   const names = call.table.routes.namesOf(located.upstream, located.model);
   const isRenamed = spilledFrom !== null && spilledFrom.model !== located.model;
-  const asked = { call, located, names, isRenamed };
-  const all = membersOf(config).map((member) => placeOf(member, config, asked));
+  const request = { call, located, names, isRenamed };
+  const all = membersOf(config).map((member) => placeOf(member, config, request));
   const places = new Map(all.flatMap((one) => (one.kind === 'place' ? [[one.id, one]] : [])));
   const impossible = all.filter((one) => one.kind === 'impossible');
   const [first, ...others] = impossible;
   if (places.size === 0 && first !== undefined) {
-    // An operator has to act first, where a secret is missing.
+    // A missing secret comes first, because the operator has to act.
     const { reply } = others.find((one) => one.reply.reason === 'secret_missing') ?? first;
     return rejected(reply);
   }
@@ -75,13 +75,12 @@ export function planMembers(
   return { kind: 'members', group, places, impossible: impossible.map(({ id }) => id) };
 }
 
-/** A call that looks for a member. */
 interface MemberRequest {
   readonly call: AuthenticatedCall;
   readonly located: Located;
   /** Names of its model. */
   readonly names: readonly string[];
-  /** Whether its body names another model than its caller wrote, as it has spilled. */
+  /** Whether its body names another model than its caller wrote, because the call has spilled. */
   readonly isRenamed: boolean;
 }
 
@@ -98,39 +97,42 @@ function placeOf(
   });
   const upstream = call.table.upstreams.get(config.upstream);
   if (upstream === undefined) {
-    return cannot('upstream_unknown', `The upstream ${config.upstream} has been removed.`);
+    return cannot(
+      'upstream_unknown',
+      `Upstream \`${config.upstream}\` was removed from the configuration. Use another upstream.`,
+    );
   }
   const named = names.map((name) => member.models.get(name)).find((there) => there !== undefined);
   const model = named === undefined || named === asCalled.model ? null : named;
   const located = locatedAt(upstream, model, call, asCalled);
   if (located === null) {
-    const message = `The member ${id} of the group ${group.name} is at the upstream ${upstream.id}, which has no such route.`;
+    const message = `Member \`${id}\` of group \`${group.name}\` uses upstream \`${upstream.id}\`, which has no such route. Call a route that the upstream has.`;
     return cannot('upstream_unknown', message);
   }
   const { from } = located.operation.model;
   if (from === 'path' && model !== null && !isNamedInPath(model, located, asCalled)) {
-    const message = `The member ${id} of the group ${group.name} calls this model ${model}, which cannot be put into the path of the call.`;
+    const message = `Member \`${id}\` of group \`${group.name}\` calls this model \`${model}\`, which cannot be written into the path of this call. Ask the operator to change the name.`;
     return cannot('model_unknown', message);
   }
   const bodyModel = from === 'path' ? null : (model ?? (isRenamed ? asCalled.model : null));
   if (bodyModel !== null && !mayBeRenamed(call)) {
-    const message = `The member ${id} of the group ${group.name} calls this model ${bodyModel}, and the body is too long, of unknown length, or in a content-encoding that Headgate cannot read, so that its model cannot be renamed.`;
+    const message = `Member \`${id}\` of group \`${group.name}\` calls this model \`${bodyModel}\`, but the model in the body cannot be renamed: the body is too long, of unknown length, or in a content-encoding that Headgate cannot read. Send a smaller body, uncompressed, with its length.`;
     return cannot('body_unreadable', message);
   }
   if (!isPriced(located, group, config)) {
-    const message = `The price of the model ${located.model ?? ''} at ${upstream.id} is not known, and the group ${group.name} or its member ${id} has a budget. Set prices at the upstream, or limits.budget_usd.fallback_price.`;
+    const message = `The price of model \`${located.model ?? ''}\` at upstream \`${upstream.id}\` is unknown, and group \`${group.name}\` or its member \`${id}\` has a budget. Set \`prices\` for the upstream, or \`limits.budget_usd.fallback_price\`.`;
     return cannot('price_unknown', message);
   }
   const secret = secretOf(member, upstream);
   const missing = missingKey(upstream, call.caller, call.table);
   if (missing !== null) return cannot('key_missing', missing.reply.message);
   if (secret !== null && call.caller.gatewayKeyId === null) {
-    const message = `The member ${id} of the group ${group.name} uses the operator's key, so it wants a gateway key: send it in the headgate-key header.`;
+    const message = `Member \`${id}\` of group \`${group.name}\` uses the operator's key, so it requires a gateway key. Send it in the \`headgate-key\` header.`;
     return cannot('key_missing', message);
   }
   const injected = secret === null ? null : readSecret(call.env, secret);
   if (secret !== null && injected === null) {
-    const message = `The operator's key for the member ${id} of the group ${group.name} is not available: the secret ${secret} ${secretFault(call.env, secret)}.`;
+    const message = `The operator's key for member \`${id}\` of group \`${group.name}\` is not available: the secret \`${secret}\` ${secretFault(call.env, secret)}. Ask the operator to set it.`;
     return cannot('secret_missing', message);
   }
   const foreign = foreignPage(call, upstream, injected);
@@ -144,7 +146,7 @@ function placeOf(
   return { kind: 'place', id, member, located, calledAt, injected, bodyModel };
 }
 
-/** Finds where a call lies at an upstream, with another model if one is given. Null: there is no such route. */
+/** The route of a call at an upstream, with another model if one is given. null if there is none. */
 function locatedAt(
   upstream: Upstream,
   model: string | null,
@@ -159,7 +161,10 @@ function locatedAt(
   return { ...asCalled, upstream, path, operation, model: model ?? asCalled.model };
 }
 
-/** Tells whether a path names a model as it was to. In some it cannot be changed, so that the call would count as one and be served by another. */
+/**
+ * Returns whether a path names the intended model. In some paths it cannot be changed, so the call would count as one
+ * model and be served by another.
+ */
 function isNamedInPath(
   name: string,
   { upstream, path, operation }: Located,
@@ -169,7 +174,10 @@ function isNamedInPath(
   return path !== siblingPath(asCalled.upstream, upstream, asCalled.path, null);
 }
 
-/** Picks the member of a call whose group grants none: it is out of reach, and lets calls pass, or knows no members yet. */
+/**
+ * Picks the member of a call whose group granted none, because it cannot be reached and allows bypasses, or does not
+ * know its members yet.
+ */
 export function pickMember(
   { places }: MemberPlan,
   isExcluded: (id: string) => boolean,

@@ -1,7 +1,7 @@
 import { memberId } from '../../core/words/ids.ts';
 import { takesOut, type Blame, type RefusalKind } from '../../core/words/signal.ts';
 
-/** Kinds of refusals that are over once others have ended, or a moment has passed. */
+/** Kinds of refusals that end when other calls end, or after a moment. */
 const WAITABLE: ReadonlySet<RefusalKind> = new Set([
   'concurrency',
   'requests',
@@ -10,7 +10,7 @@ const WAITABLE: ReadonlySet<RefusalKind> = new Set([
   'unknown',
 ]);
 
-/** Kinds after which the same call may be sent once more, if its group says so. */
+/** Kinds after which the same call may be retried, if its group allows that. */
 const RETRIABLE: ReadonlySet<RefusalKind> = new Set(['overload', 'error']);
 
 /** Whether a member failed, rather than refused. */
@@ -18,15 +18,16 @@ export function isFailure(kind: RefusalKind): boolean {
   return RETRIABLE.has(kind);
 }
 
-/** The members that have refused one call, and why. It goes to none of them before all have. */
+/** The members that have refused one call, and why. None of them is asked again before all have refused it. */
 export class RefusedMembers {
   readonly #kinds = new Map<string, RefusalKind>();
   readonly #once = new Set<string>();
   readonly #again = new Set<string>();
   readonly #slow = new Set<string>();
   #isPatient = false;
-  /** Refusals that may take members out, each with the group and the instant. */
-  readonly #said: (Omit<Blame, 'agoMs'> & { readonly group: string; readonly at: number })[] = [];
+  /** Refusals that may eject members, each with its group and time. */
+  readonly #refusals: (Omit<Blame, 'agoMs'> & { readonly group: string; readonly at: number })[] =
+    [];
 
   note(id: string, kind: RefusalKind): void {
     if (this.#once.has(id)) this.#again.add(id);
@@ -56,15 +57,15 @@ export class RefusedMembers {
     return true;
   }
 
-  /** Notes what a member of a group has said itself: it is to blame if another one there serves the call. */
+  /** Notes a member's own refusal. The member is to blame if another one of the group serves the call. */
   noteSaid(group: string, id: string, kind: RefusalKind, at: number): void {
-    if (takesOut(kind)) this.#said.push({ group, member: memberId(id), kind, at });
+    if (takesOut(kind)) this.#refusals.push({ group, member: memberId(id), kind, at });
   }
 
-  /** Lists who is to blame now that another member of the group has served the call. */
+  /** The members to blame once another member of the group has served the call. */
   blamedIn(group: string, now: number): readonly Blame[] {
-    const said = this.#said.filter((one) => one.group === group);
-    return said.map(({ member, kind, at }) => ({ member, kind, agoMs: now - at }));
+    const refusals = this.#refusals.filter((one) => one.group === group);
+    return refusals.map(({ member, kind, at }) => ({ member, kind, agoMs: now - at }));
   }
 
   has(id: string): boolean {
@@ -75,14 +76,19 @@ export class RefusedMembers {
     return [...this.#kinds.keys()];
   }
 
-  /** Those that refused it but once, for what passes: it may go there before all have, once they serve others. */
+  /**
+   * Members with a single temporary refusal. The call may return to them before all have refused it, once they serve
+   * other calls.
+   */
   get idsForNow(): readonly string[] {
     return this.ids.filter(
       (id) => WAITABLE.has(this.#kinds.get(id) ?? 'error') && !this.#again.has(id),
     );
   }
 
-  /** The refusal that a wait may help after. Too many at once is over soonest. Null: there is none. */
+  /**
+   * The refusal that waiting may help, preferring the one for concurrency, which ends soonest. null if there is none.
+   */
   get waitable(): RefusalKind | null {
     const kinds = [...this.#kinds.values()].filter((kind) => WAITABLE.has(kind));
     return kinds.includes('concurrency') ? 'concurrency' : (kinds[0] ?? null);
@@ -92,12 +98,12 @@ export class RefusedMembers {
     return [...this.#kinds.values()].some((kind) => RETRIABLE.has(kind));
   }
 
-  /** Lets the call go again to the members that refused it for what a wait helps. */
+  /** Lets the call return to the members with temporary refusals. */
   forgetWaitable(): void {
     this.#forget(WAITABLE);
   }
 
-  /** The same for those that failed. */
+  /** The same for members that failed. */
   forgetRetriable(): void {
     this.#forget(RETRIABLE);
   }

@@ -2,9 +2,10 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import type { Caller } from '../identity/authenticate.ts';
 
 /**
- * Tells whether calls of a caller to an upstream go by members: the operator's keys go out behind a gateway key, and
- * nobody's own is moved. A key that was brought is the caller's own only where it would go out: not at an upstream that
- * takes none, where callers without a gateway key go by members too, nor at another one than it was sent to (`isSpilled`).
+ * Returns whether calls of a caller to an upstream are routed to members. The operator's keys are used only behind a
+ * gateway key, and a call with its caller's own key is never moved. A provided key does not count as the caller's own
+ * if it would not be sent: at a keyless upstream, where callers without a gateway key are routed to members too, and at
+ * another upstream than the call named (`isSpilled`).
  */
 export function goesByMembers(
   { gatewayKeyId, credentials }: Pick<Caller, 'gatewayKeyId' | 'credentials'>,

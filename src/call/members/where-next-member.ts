@@ -7,7 +7,10 @@ import { isSamePlace, type CallAttempts, type CandidateAttempt } from '../call-a
 import type { MemberRoute, MemberPlan } from './member-plan.ts';
 import { isFailure } from './refused-members.ts';
 
-/** Notes that a member has refused a call, for whatever it said; and, for where the call comes from, those that are reached alike. */
+/**
+ * Notes that a member has refused a call. A refusal of the network address also counts for all members with the same
+ * address and egress.
+ */
 export function noteRefusedAt(
   { refusedMembers }: CallAttempts,
   { group, places }: MemberPlan,
@@ -23,8 +26,8 @@ export function noteRefusedAt(
 }
 
 /**
- * Tells what an answer proves: that the members are to blame which refused the same call, if it was served now. One to a
- * mistake of the caller proves nothing of any key.
+ * What an answer proves: if the call was served, the members that refused it before are to blame. An answer to a
+ * mistake of the caller proves nothing about keys.
  */
 export function proofBy(
   isDone: boolean,
@@ -35,15 +38,14 @@ export function proofBy(
   return plan === null ? {} : { blamed: refusedMembers.blamedIn(plan.group, steadyClock.now()) };
 }
 
-/** Members that a call is not to be granted at, by their ids. */
+/** Ids of members at which a call must not be granted. */
 export interface ExcludedMembers {
-  /** They cannot take it, or have refused it. */
+  /** They cannot serve it, or have refused it. */
   readonly excluded: readonly string[];
-  /** Those of them that may take it soon. */
+  /** Those of them that may serve it soon. */
   readonly excludedForNow: readonly string[];
 }
 
-/** Lists the members that a call is not to be granted at. */
 export function excludedMembers(
   { places, impossible }: MemberPlan,
   { refusedMembers: { ids, idsForNow } }: CallAttempts,
@@ -55,14 +57,16 @@ export function excludedMembers(
   };
 }
 
-/** Tells whether a member is left that can take a call and has not refused it. */
+/** Returns whether a member is left that can serve a call and has not refused it. */
 export function hasMemberLeft({ places }: MemberPlan, { refusedMembers }: CallAttempts): boolean {
   return [...places.values()].some(
     ({ id, member }) => member.config.enabled && !refusedMembers.has(id),
   );
 }
 
-/** Returns the timeout for a member's first content. null if there is none, or no other member is left. */
+/**
+ * Returns the timeout in milliseconds for a member's first content. null if there is none, or no other member is left.
+ */
 export function firstTokenMsAt(
   plan: MemberPlan,
   { id, member }: MemberRoute,
@@ -77,9 +81,9 @@ export function firstTokenMsAt(
 }
 
 /**
- * Decides where a call goes that a member did not serve: at once to another, but no oftener than it may be retried where
- * one after the other fails; where all have refused it, once more to those for which a wait helps. Null: nowhere in its
- * group.
+ * Where a call goes that a member did not serve. It goes to another member immediately, but after failures only as
+ * often as it may be retried. Once all have refused it, it returns to those that waiting may help. null if there is
+ * nowhere to go in its group.
  */
 export function whereAfterMember(
   { rules, located }: Candidate,
@@ -90,20 +94,20 @@ export function whereAfterMember(
   const { refusedMembers } = attempts;
   const { max, budget: share } = rules.retries;
   const budget = retryBudgetOf(located.upstream.id);
-  const mayGoOn = (): boolean =>
+  const mayTryNext = (): boolean =>
     kind === 'served' || !isFailure(kind) || attempts.mayHop(max, budget, share);
-  if (hasMemberLeft(plan, attempts)) return mayGoOn() ? 'here' : null;
+  if (hasMemberLeft(plan, attempts)) return mayTryNext() ? 'here' : null;
   if (!rules.mayWait || ticket.maxWaitMs === 0) return null;
-  if (refusedMembers.waitable !== null && mayGoOn() && mayAskWaitable(attempts)) return 'here';
+  if (refusedMembers.waitable !== null && mayTryNext() && mayAskWaitable(attempts)) return 'here';
   if (!refusedMembers.isRetriable || !attempts.mayRetry(max, budget, share)) return null;
   refusedMembers.forgetRetriable();
   return 'here later';
 }
 
-/** Tells whether a call may ask once more the members that refused it for what a wait helps; if so, they are forgotten. */
-export function mayAskWaitable(tries: CallAttempts): boolean {
-  const { waitable } = tries.refusedMembers;
-  if (waitable === null || !tries.mayReenter(waitable)) return false;
-  tries.refusedMembers.forgetWaitable();
+/** Returns whether a call may ask the members with temporary refusals again, and forgets those refusals if so. */
+export function mayAskWaitable(attempts: CallAttempts): boolean {
+  const { waitable } = attempts.refusedMembers;
+  if (waitable === null || !attempts.mayReenter(waitable)) return false;
+  attempts.refusedMembers.forgetWaitable();
   return true;
 }

@@ -6,8 +6,8 @@ import { listAnswer, modelAnswer } from './models-answer.ts';
 import type { ModelsDialect, ModelsRequest } from './models-request.ts';
 
 /**
- * Answers a request for the models of all upstreams, or for one of them. Null: the upstream that has the model answers,
- * because its list does not say anything of that.
+ * Answers a request for the models of all upstreams, or for one of them. null if the model's upstream has to answer,
+ * because its list does not contain the model.
  */
 export async function answerModels(
   call: AuthenticatedCall,
@@ -17,7 +17,7 @@ export async function answerModels(
   return listAnswer(await listModels(call), dialect, call.query);
 }
 
-/** Finds a model where a call that names it would go: by its prefix, by patterns, or at the default upstream. */
+/** Finds a model where a call that names it would be sent: by its prefix, by patterns, or at the default upstream. */
 async function answerModel(
   call: AuthenticatedCall,
   dialect: ModelsDialect,
@@ -31,7 +31,7 @@ async function answerModel(
   if (forbidden !== null) return forbidden;
   const { models, missing } = await listModels(call, upstream);
   const found = models.find((one) => one.model.id === model);
-  // By the name that it was asked for.
+  // Under the requested name.
   if (found !== undefined) return modelAnswer({ ...found, id }, dialect, missing);
   return dialect === 'gemini' ? unknownModel(upstream, model) : null;
 }

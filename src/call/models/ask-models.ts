@@ -2,7 +2,10 @@ import type { Fetcher } from '../../upstream/transfer/fetch-answer.ts';
 import { textWithin } from '../../upstream/body/bounded-body.ts';
 import { PAGE_MODELS, readModelPage, type Model, type ModelPage } from './model-page.ts';
 
-/** Why a list of models is missing or not whole: a word of ours, `status_` and a status, or the reason of an error. */
+/**
+ * Why a list of models is missing or incomplete: one of Headgate's words, `status_` and a status, or the reason of an
+ * error.
+ */
 export type ModelListFault = string;
 
 /** The models that an upstream lists, as far as they were read. */
@@ -10,14 +13,14 @@ export interface Listing {
   readonly models: readonly Model[];
   /** Length of its text, in characters. */
   readonly chars: number;
-  /** Null: the list is whole. */
+  /** null if the list is complete. */
   readonly fault: ModelListFault | null;
 }
 
-/** How long an upstream may take to list its models, pages included, in milliseconds. Callers do not wait that long. */
+/** Timeout of an upstream for all pages of its list, in milliseconds. Callers do not wait that long. */
 export const ASK_TIMEOUT_MS = 15_000;
 
-/** Maximum length of a list, pages included. */
+/** Maximum length of a list with all its pages. */
 const LIST_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** Maximum pages of a list that are read. */
@@ -27,13 +30,14 @@ interface ModelListRequest {
   readonly fetcher: Fetcher;
   readonly url: string;
   readonly headers: Headers;
-  /** Dialect of the upstream. */
   readonly dialect: string;
 }
 
-/** Asks an upstream for its models, page after page. `report` gets what was read after each page but the last. */
+/**
+ * Requests the models of an upstream, page by page. `report` receives what was read after each page except the last.
+ */
 export async function askModels(
-  asked: ModelListRequest,
+  request: ModelListRequest,
   report: (soFar: readonly Model[]) => void,
 ): Promise<Listing> {
   const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
@@ -47,10 +51,10 @@ export async function askModels(
       fault: fault ?? (isPartial ? 'unreadable' : null),
     };
   };
-  // Anthropic lists 20 models at a time unless asked for more.
-  let query: ModelPage['next'] = asked.dialect === 'anthropic' ? { limit: PAGE_MODELS } : {};
+  // Anthropic lists 20 models per page by default.
+  let query: ModelPage['next'] = request.dialect === 'anthropic' ? { limit: PAGE_MODELS } : {};
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const read = await readOne(asked, query, LIST_BYTES_MAX - chars, signal);
+    const read = await readOne(request, query, LIST_BYTES_MAX - chars, signal);
     if (typeof read === 'string') return listed(read);
     chars += read.chars;
     isPartial ||= read.page.isPartial;
@@ -58,7 +62,7 @@ export async function askModels(
     for (const model of read.page.models) models.set(model.id, model);
     query = read.page.next;
     if (query === null) return listed(null);
-    // The upstream ignores where to continue: another page would be the same one.
+    // The upstream ignores the cursor, so another page would be the same.
     if (models.size === before) return listed('unreadable');
     report([...models.values()]);
   }
@@ -73,7 +77,7 @@ async function readOne(
 ): Promise<{ readonly page: ModelPage; readonly chars: number } | ModelListFault> {
   const search = new URLSearchParams(query).toString();
   try {
-    // A redirect would take the key to wherever it leads, so it counts as no list.
+    // Following a redirect would send the key to another host, so it counts as no list.
     const init = { headers, redirect: 'manual', signal } as const;
     const answer = await fetcher.fetch(search === '' ? url : `${url}?${search}`, init);
     if (!answer.ok) {

@@ -21,14 +21,17 @@ import { askModels, type ModelListFault, type Listing } from './ask-models.ts';
 import { logMissing } from './log-missing.ts';
 import type { Model } from './model-page.ts';
 
-/** How long callers wait for the upstreams' lists: some clients give up after 3 s. The answer is there within 2 s. */
+/**
+ * How long callers wait for the upstreams' lists. Some clients give up after 3 s, and the answer must arrive within 2
+ * s.
+ */
 const LIST_WAIT_MS = 1_800;
 
-/** Without it Anthropic lists nothing, and clients of the other shape do not send it. */
+/** Anthropic lists nothing without it, and clients of the other dialect do not send it. */
 const ANTHROPIC_VERSION = 'anthropic-version';
 const ANTHROPIC_VERSION_DEFAULT = '2023-06-01';
 
-/** A model that a caller may call through `/v1`, by the name that it has there: `upstream/model`. */
+/** A model that a caller may call through `/v1`, under its name there: `upstream/model`. */
 export interface ListedModel {
   readonly id: string;
   readonly upstream: Upstream;
@@ -39,16 +42,16 @@ export interface ListedModel {
 /** The models that a caller may use. */
 export interface ListedModels {
   readonly models: readonly ListedModel[];
-  /** Upstreams whose models are missing, wholly or in part, and why. */
+  /** Upstreams whose models are missing, entirely or in part, and why. */
   readonly missing: ReadonlyMap<string, ModelListFault>;
 }
 
 /**
- * Lists the models of the upstreams that this caller may use without naming one: those whose key the operator
- * stored, behind a gateway key, those that take no key, and the default upstream. A caller's own provider key is shown to no
- * upstream but the default one: it belongs to a single provider, and no other may see it. Of the
- * others, and of those that give no list, there are the models that the configuration names. A gateway key
- * that lists groups sees the upstreams and the models that it may call by them. `only`: one upstream.
+ * Lists the models of the upstreams that this caller may use without naming one: upstreams with the operator's key
+ * (behind a gateway key), keyless ones, and the default upstream. A caller's own provider key belongs to a single
+ * provider, so only the default upstream receives it. For the other upstreams, and for those without a list, the models
+ * in the configuration are listed. A gateway key with `groups` sees the upstreams and models that these allow. `only`
+ * restricts the list to one upstream.
  */
 export async function listModels(
   call: AuthenticatedCall,
@@ -56,12 +59,12 @@ export async function listModels(
 ): Promise<ListedModels> {
   const upstreams = only === null ? [...call.table.upstreams.values()] : [only];
   const open = upstreams.filter((upstream) => isOpen(call, upstream));
-  const asked = open.filter((upstream) => mayAsk(call, upstream));
-  const lists = await Promise.all(asked.map((upstream) => listingOf(upstream, call)));
+  const queried = open.filter((upstream) => mayAsk(call, upstream));
+  const lists = await Promise.all(queried.map((upstream) => listingOf(upstream, call)));
   const missing = new Map<string, ModelListFault>();
   const models: ListedModel[] = [];
   const unlisted = new Set(open);
-  for (const [index, upstream] of asked.entries()) {
+  for (const [index, upstream] of queried.entries()) {
     const listing = lists[index];
     if (listing === undefined) continue;
     if (listing.fault !== null) {
@@ -85,7 +88,7 @@ function isOpen(
   return isUpstreamAllowed(key, upstream, routes);
 }
 
-/** Whether an upstream is asked for its list on behalf of this caller. */
+/** Whether an upstream's list is requested on behalf of this caller. */
 function mayAsk(call: AuthenticatedCall, upstream: Upstream): boolean {
   if (modelsAt(upstream) === null) return false;
   if (upstream.id === call.table.snapshot.config.default_upstream) return true;
@@ -94,7 +97,7 @@ function mayAsk(call: AuthenticatedCall, upstream: Upstream): boolean {
   return goesByMembers(call.caller, upstream) && secret !== null;
 }
 
-/** Lists what the configuration names at these upstreams, as far as the caller has a key for them. */
+/** The models in the configuration for these upstreams, as far as the caller has a key for them. */
 async function namedModels(
   at: ReadonlySet<Upstream>,
   call: AuthenticatedCall,
@@ -111,7 +114,7 @@ async function namedModels(
   return models;
 }
 
-/** Rejects a call for a model that the caller may not call, or has no key for; null: it may. */
+/** Rejects a call for a model that the caller may not call, or has no key for. null if it may. */
 export async function forbiddenModel(
   call: AuthenticatedCall,
   upstream: Upstream,
@@ -125,7 +128,7 @@ export async function forbiddenModel(
 
 export function unknownModel({ id }: Upstream, model: string): Rejected {
   const name = model.length > 100 ? `${model.slice(0, 100)}…` : model;
-  const message = `The upstream ${id} lists no model ${JSON.stringify(name)} that this key may use. GET /v1/models lists the models that it may use.`;
+  const message = `Upstream \`${id}\` lists no model ${JSON.stringify(name)} that this key may use. Call \`GET /v1/models\` for the models that it may use.`;
   return rejected({ reason: 'model_unknown', message });
 }
 
@@ -141,12 +144,12 @@ async function listingOf(upstream: Upstream, call: AuthenticatedCall): Promise<L
   const url = `${upstream.baseUrl}${modelsAt(upstream) ?? ''}/models`;
   const hidden = await hiddenKeyOf(call, upstream, key);
   const version = table.snapshot.version;
-  const whose = `${version} ${upstream.id} ${url} ${key.fingerprint} ${hidden}`;
+  const owner = `${version} ${upstream.id} ${url} ${key.fingerprint} ${hidden}`;
   const variant = isShared(upstream, key) ? '' : variantOf(headers);
-  const asked = { fetcher: fetcherOf(upstream.via, call.env), url, headers };
+  const request = { fetcher: fetcherOf(upstream.via, call.env), url, headers };
   const list = await modelLists.get(
-    { whose, variant, waitMs: LIST_WAIT_MS },
-    (report) => askModels({ ...asked, dialect: upstream.dialect }, report),
+    { owner, variant, waitMs: LIST_WAIT_MS },
+    (report) => askModels({ ...request, dialect: upstream.dialect }, report),
     ctx,
   );
   const models = list.models.filter(({ id }) => mayCall(call, upstream, key, id));
@@ -157,19 +160,22 @@ function noList(fault: ModelListFault): Listing {
   return { models: [], chars: 0, fault };
 }
 
-/** Whether callers share an upstream's list. Then it is asked for with no header of theirs, which could spoil it for others. */
+/**
+ * Whether callers share an upstream's list. The request for a shared list has none of their headers, which could spoil
+ * it for others.
+ */
 function isShared({ isKeyless }: Upstream, { injected }: UpstreamKey): boolean {
   return isKeyless || injected !== null;
 }
 
-/** Makes the headers by which an upstream is asked for its list. */
+/** The headers of the request for an upstream's list. */
 function headersFor(upstream: Upstream, key: UpstreamKey, call: AuthenticatedCall): Headers {
   const { credentials } = call.caller;
   const { injected } = key;
   const headers = isShared(upstream, key)
     ? new Headers({ 'user-agent': 'headgate' })
     : upstreamRequestHeaders(call.request.headers, null, credentials.gatewayKey);
-  // A condition or a range that the caller meant for its own answer would leave no list.
+  // A condition or a range is meant for the caller's own answer, and would leave no list.
   deleteHeaders(headers, (name) => /^(?:if-.+|range)$/.test(name));
   headers.set('accept', 'application/json');
   headers.set('accept-encoding', 'identity');
@@ -184,7 +190,9 @@ function headersFor(upstream: Upstream, key: UpstreamKey, call: AuthenticatedCal
   return headers;
 }
 
-/** The caller's own key to place in a header, because its place is in the query, which is not forwarded. Null: it is not. */
+/**
+ * The caller's own key to place in a header, because it was in the query, which is not forwarded. null if it was not.
+ */
 function keyOfQuery(
   upstream: Upstream,
   shape: 'openai' | 'anthropic',
@@ -195,7 +203,7 @@ function keyOfQuery(
   return isInQuery ? keyToPlace(upstream, shape, providerKey) : null;
 }
 
-/** Parts of a call that the list of a caller's own key depends on, in addition to the key: the account that it names. */
+/** Parts of a call that determine the list of a caller's own key, in addition to the key: the account that it names. */
 function variantOf(headers: Headers): string {
   const others = new Headers(headers);
   dropAccounts(others, new URLSearchParams(), ACCOUNT_SELECTORS);

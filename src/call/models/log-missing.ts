@@ -10,8 +10,8 @@ const PAIRS_MAX = 500;
 const lines = new BoundedMap<string, { readonly at: number; leftOut: number }>(PAIRS_MAX);
 
 /**
- * Logs that the models of an upstream are missing in a list. Within a minute the same is logged once, and the next line
- * has the number of lists since then that lacked them (`left_out`).
+ * Logs that the models of an upstream are missing in a list. The same pair is logged once a minute, and the next line
+ * has the number of omitted lines (`left_out`).
  */
 export function logMissing(upstream: string, why: ModelListFault): void {
   const now = steadyClock.now();

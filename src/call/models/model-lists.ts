@@ -5,7 +5,10 @@ import { within } from '../../runtime/within.ts';
 import { ASK_TIMEOUT_MS, type Listing } from './ask-models.ts';
 import type { Model } from './model-page.ts';
 
-/** How long a whole list is cached, and one that is missing or partial: short enough to heal soon, and below `ASKED_MAX`. */
+/**
+ * How long a complete list is cached, and a missing or partial one: short enough to recover soon, and within
+ * `REQUESTS_MAX`.
+ */
 const KEPT_MS = 60_000;
 const FAULTY_KEPT_MS = 7_000;
 
@@ -13,8 +16,8 @@ const FAULTY_KEPT_MS = 7_000;
 const LISTS_MAX = 1_000;
 const CHARS_MAX = 8 * 1_024 * 1_024;
 
-/** Maximum requests for lists of one key at an upstream within `KEPT_MS`: they may differ in other headers. */
-const ASKED_MAX = 10;
+/** Maximum requests for lists of one key at an upstream within `KEPT_MS`, because they may differ in other headers. */
+const REQUESTS_MAX = 10;
 
 /** Interval at which a request checks whether another one has read the same list. */
 const LOOK_MS = 20;
@@ -31,64 +34,64 @@ interface PendingList {
 export type FetchModelList = (report: (soFar: readonly Model[]) => void) => Promise<Listing>;
 
 /**
- * A cache of the model lists of upstreams: callers request them as often as they like, and each request would call every
- * upstream. It is in memory and belongs to this isolate.
+ * A cache of the model lists of upstreams. Callers request them often, and each request would call every upstream. It
+ * is in memory and belongs to this isolate.
  */
 export class ModelLists {
   readonly #kept = new Map<string, { readonly list: Listing; readonly until: number }>();
-  readonly #asked = new BoundedMap<string, { readonly count: number; readonly until: number }>(
+  readonly #requests = new BoundedMap<string, { readonly count: number; readonly until: number }>(
     LISTS_MAX,
   );
-  readonly #asking = new BoundedMap<string, PendingList>(LISTS_MAX);
+  readonly #pending = new BoundedMap<string, PendingList>(LISTS_MAX);
   #chars = 0;
 
   /**
-   * Returns the list of a key at an upstream (`whose`) for one kind of request (`variant`), within `waitMs`. What an
+   * Returns the list of a key at an upstream (`owner`) for one kind of request (`variant`), within `waitMs`. What an
    * upstream returns later is cached for the next request. `ask` reads the list.
    */
   async get(
-    { whose, variant, waitMs }: { whose: string; variant: string; waitMs: number },
+    { owner, variant, waitMs }: { owner: string; variant: string; waitMs: number },
     ask: FetchModelList,
     ctx: Background,
   ): Promise<Listing> {
-    const name = `${whose} ${variant}`;
+    const name = `${owner} ${variant}`;
     const until = steadyClock.now() + waitMs;
     let kept = this.#kept.get(name);
     for (;;) {
       const now = steadyClock.now();
       kept = this.#kept.get(name);
       if (kept !== undefined && now < kept.until) return kept.list;
-      const asking = this.#asking.get(name);
+      const pending = this.#pending.get(name);
       // A request whose caller disconnected may never report its end.
-      if (asking === undefined || now - asking.since >= ASK_TIMEOUT_MS) break;
+      if (pending === undefined || now - pending.since >= ASK_TIMEOUT_MS) break;
       // An upstream that took this long is slow, so no other call waits for it.
-      if (now >= Math.min(until, asking.since + waitMs)) return late(asking);
+      if (now >= Math.min(until, pending.since + waitMs)) return late(pending);
       await pause(LOOK_MS);
     }
-    if (!this.#mayAsk(whose)) return tooOften(kept?.list);
-    const asking: PendingList = { since: steadyClock.now(), soFar: [] };
-    const reading = this.#read(name, asking, ask);
+    if (!this.#mayAsk(owner)) return tooOften(kept?.list);
+    const pending: PendingList = { since: steadyClock.now(), soFar: [] };
+    const reading = this.#read(name, pending, ask);
     ctx.waitUntil(reading);
-    return within(waitMs, reading).catch(() => late(asking));
+    return within(waitMs, reading).catch(() => late(pending));
   }
 
-  async #read(name: string, asking: PendingList, ask: FetchModelList): Promise<Listing> {
-    this.#asking.set(name, asking);
+  async #read(name: string, pending: PendingList, ask: FetchModelList): Promise<Listing> {
+    this.#pending.set(name, pending);
     const list = await ask((soFar) => {
-      asking.soFar = soFar;
+      pending.soFar = soFar;
     });
-    if (this.#asking.get(name) === asking) this.#asking.delete(name);
+    if (this.#pending.get(name) === pending) this.#pending.delete(name);
     this.#keep(name, list);
     return list;
   }
 
-  #mayAsk(whose: string): boolean {
+  #mayAsk(owner: string): boolean {
     const now = steadyClock.now();
-    const known = this.#asked.get(whose);
-    const asked = known === undefined || now >= known.until ? null : known;
-    if (asked !== null && asked.count >= ASKED_MAX) return false;
-    const until = asked?.until ?? now + KEPT_MS;
-    this.#asked.set(whose, { count: (asked?.count ?? 0) + 1, until });
+    const known = this.#requests.get(owner);
+    const recent = known === undefined || now >= known.until ? null : known;
+    if (recent !== null && recent.count >= REQUESTS_MAX) return false;
+    const until = recent?.until ?? now + KEPT_MS;
+    this.#requests.set(owner, { count: (recent?.count ?? 0) + 1, until });
     return true;
   }
 
@@ -109,12 +112,12 @@ export class ModelLists {
   }
 }
 
-/** The last list, which is over its time, because its key has asked too often for another one. */
+/** The last list, which has expired, because its key has requested lists too often. */
 function tooOften({ models, fault }: Pick<Listing, 'models' | 'fault'> = NONE): Listing {
   return { models, chars: 0, fault: fault ?? 'asked_too_often' };
 }
 
-/** The list of an upstream that is late, with the pages that have come. */
+/** The list of a slow upstream, with the pages that have arrived. */
 function late({ soFar }: PendingList): Listing {
   return { models: soFar, chars: 0, fault: 'timeout' };
 }

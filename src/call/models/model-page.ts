@@ -1,4 +1,4 @@
-/** A model as an upstream lists it. Its other fields are passed on as they came. */
+/** A model as an upstream lists it. Its other fields are forwarded unchanged. */
 export interface Model {
   readonly id: string;
   readonly [field: string]: unknown;
@@ -7,21 +7,21 @@ export interface Model {
 /** One page of an upstream's list of models. */
 export interface ModelPage {
   readonly models: readonly Model[];
-  /** Query parameters that ask for the next page; null: this is the last one. */
+  /** Query parameters that request the next page. null if this is the last one. */
   readonly next: Readonly<Record<string, string>> | null;
-  /** Whether entries were left out because they name no model. */
+  /** Whether entries were omitted because they name no model. */
   readonly isPartial: boolean;
 }
 
-/** Maximum length of a model's id, in characters. Longer ones are left out. */
+/** Maximum length of a model's id in characters. Longer ones are omitted. */
 const ID_MAX = 500;
 
-/** Models that an upstream is asked for at a time, where it takes a number. The maximum of Anthropic and of Gemini. */
+/** Models per requested page, where an upstream accepts a number. It is the maximum of Anthropic and of Gemini. */
 export const PAGE_MODELS = '1000';
 
 /**
  * Reads a page of models: OpenAI's and Anthropic's `{data}`, Gemini's and Ollama's `{models}`, and a bare array
- * (Together). Null: it is none of them.
+ * (Together). null if it is none of them.
  */
 export function readModelPage(json: unknown, dialect: string): ModelPage | null {
   const entries = entriesOf(json);
@@ -44,7 +44,7 @@ function modelOf(one: unknown, dialect: string): Model | null {
   if (typeof one === 'string') return isId(one) ? { id: one } : null;
   if (!isObject(one)) return null;
   const { id, name, model } = one;
-  // Gemini writes `models/` in front, also in the list of its OpenAI-shaped routes.
+  // Gemini prefixes ids with `models/`, also in the list of its OpenAI-shaped routes.
   if (isId(id)) return { ...one, id: dialect === 'gemini' ? bareName(id) : id };
   const named = [name, model].find(isId);
   return named === undefined ? null : { ...one, id: bareName(named) };
@@ -54,7 +54,7 @@ function bareName(name: string): string {
   return name.replace(/^models\/(?=.)/, '');
 }
 
-/** Finds how a list goes on: by Gemini's and Cohere's page tokens, or by the last model of the page. */
+/** The parameters of the next page: Gemini's and Cohere's page tokens, or the last model of the page. */
 function nextOf(json: unknown, entries: readonly unknown[], dialect: string): ModelPage['next'] {
   if (!isObject(json)) return null;
   const { nextPageToken, next_page_token: pageToken, has_more: hasMore, last_id: lastId } = json;

@@ -6,7 +6,7 @@ import type { ModelsDialect } from './models-request.ts';
 /** Maximum models of one page, as at Anthropic and at Gemini. Without a limit, a page has all of them. */
 const PAGE_MAX = 1_000;
 
-/** Headers that the list depends on, in addition to its address. */
+/** Headers that the list depends on, in addition to its URL. */
 const VARY = [
   ...CREDENTIAL_HEADERS,
   'anthropic-version',
@@ -19,14 +19,14 @@ const VARY = [
 /** Maximum length of the header that names what is missing. */
 const MISSING_MAX = 1_000;
 
-/** Parameters that ask for a part of a list: a dialect's own name first. */
+/** Parameters that request a part of a list, with a dialect's own name first. */
 const PARAMETERS: Record<ModelsDialect, Record<'limit' | 'after' | 'before', readonly string[]>> = {
   openai: { limit: ['limit'], after: ['after', 'after_id'], before: ['before', 'before_id'] },
   anthropic: { limit: ['limit'], after: ['after_id', 'after'], before: ['before_id', 'before'] },
   gemini: { limit: ['pageSize', 'page_size'], after: ['pageToken', 'page_token'], before: [] },
 };
 
-/** Answers with a list of models, or with the part of it that the query asks for. */
+/** Answers with a list of models, or with the requested page of it. */
 export function listAnswer(
   { models, missing }: ListedModels,
   dialect: ModelsDialect,
@@ -42,11 +42,10 @@ export function listAnswer(
     return json({ models: data, ...next }, missing);
   }
   const ends = { has_more: hasMore, first_id: entries[0]?.id ?? null, last_id: last };
-  // An OpenAI client takes the list as whole, and an Anthropic client ignores `object`.
+  // An OpenAI client treats the list as complete, and an Anthropic client ignores `object`.
   return json({ object: 'list', data, ...ends }, missing);
 }
 
-/** Answers with one model. */
 export function modelAnswer(
   model: ListedModel,
   dialect: ModelsDialect,
@@ -65,7 +64,7 @@ function json(body: object, missing: ListedModels['missing']): Answered {
 interface ModelsPage {
   readonly kind: 'page';
   readonly entries: readonly ListedModel[];
-  /** Whether the list goes on behind this page, or before it if it was asked for backwards. */
+  /** Whether the list continues behind this page, or before it if it was requested backwards. */
   readonly hasMore: boolean;
 }
 
@@ -81,21 +80,20 @@ function pageOf(
   if (after.kind === 'rejected') return after;
   const before = cursorIn(query, names.before, models);
   if (before.kind === 'rejected') return before;
-  const { value: most } = limit;
+  const { value: max } = limit;
   const range = models.slice((after.value ?? -1) + 1, before.value ?? models.length);
   const isBackwards = before.value !== null && after.value === null;
   // Backwards, the page is the one in front of the cursor.
-  const entries = isBackwards ? range.slice(-(most ?? Infinity)) : range.slice(0, most ?? Infinity);
+  const entries = isBackwards ? range.slice(-(max ?? Infinity)) : range.slice(0, max ?? Infinity);
   return { kind: 'page', entries, hasMore: range.length > entries.length };
 }
 
-/** A parameter of a query; null: it is not there. */
+/** A parameter of a query. null if it is absent. */
 interface Parameter {
   readonly kind: 'read';
   readonly value: number | null;
 }
 
-/** Reads the maximum of models to answer with. */
 function limitIn(
   query: URLSearchParams,
   names: readonly string[],
@@ -105,11 +103,11 @@ function limitIn(
   if (text === '' || (isZeroDefault && text === '0')) return { kind: 'read', value: null };
   const limit = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (limit > 0) return { kind: 'read', value: Math.min(limit, PAGE_MAX) };
-  const message = `${name} must be a whole number from 1 to ${PAGE_MAX}. Leave it out to get all models.`;
+  const message = `\`${name}\` must be a whole number from 1 to ${PAGE_MAX}. Omit it to get all models.`;
   return rejected({ reason: 'field_invalid', message });
 }
 
-/** Finds the place of the model that a cursor names. */
+/** The index of the model that a cursor names. */
 function cursorIn(
   query: URLSearchParams,
   names: readonly string[],
@@ -119,7 +117,7 @@ function cursorIn(
   if (id === '') return { kind: 'read', value: null };
   const at = models.findIndex((one) => one.id === id);
   if (at >= 0) return { kind: 'read', value: at };
-  const message = `${name} names no model of this list: it may have changed since the page before. Ask for the list again without ${name}.`;
+  const message = `\`${name}\` names no model of this list, which may have changed since the previous page. Request the list again without \`${name}\`.`;
   return rejected({ reason: 'field_invalid', message });
 }
 
@@ -151,15 +149,15 @@ function modelAs(listed: ListedModel, dialect: ModelsDialect): object {
   };
 }
 
-/** When a model was made, in epoch milliseconds; 0: its upstream does not say. */
+/** When a model was created, in epoch milliseconds. 0 if its upstream does not report that. */
 function createdMs({ model: { created, created_at: createdAt } }: ListedModel): number {
   const fromText = typeof createdAt === 'string' ? Date.parse(createdAt) : Number.NaN;
   const ms = typeof created === 'number' ? created * 1_000 : fromText;
-  // Above it there is no date.
+  // Above it there is no valid date.
   return Number.isFinite(ms) && Math.abs(ms) <= 8.64e15 ? ms : 0;
 }
 
-/** Fields of a model of Gemini's that pass on where its upstream has them. */
+/** Fields of a Gemini model that are forwarded if its upstream has them. */
 const GEMINI_FIELDS = [
   'baseModelId',
   'version',

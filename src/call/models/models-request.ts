@@ -1,7 +1,7 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
-/** A request for the list of models (`id`: null) or for one of them. */
+/** A request for the list of models (`id` is null) or for one of them. */
 export interface ModelsRequest {
   /** The dialect in which the caller expects the answer. */
   readonly dialect: ModelsDialect;
@@ -14,23 +14,23 @@ export type ModelsDialect = Extract<Dialect, 'openai' | 'anthropic' | 'gemini'>;
 /** Paths of the list of models and of one model. Gemini's SDKs name the version of its API. */
 const PATH = /^\/(v1|v1beta)\/models(?:\/(.*))?$/;
 
-/** The part of a path of the unified routes that names a model, as it came; null: it names none. */
+/** The part of a unified path that names a model, as received. null if it names none. */
 export function modelInPath(pathname: string): string | null {
   const named = PATH.exec(pathname)?.[2] ?? '';
-  // The id of a model may have slashes itself, and clients escape them or not.
+  // The id of a model may contain slashes, which clients escape or not.
   const text = named.replace(/^\/+/, '');
   let end = text.length;
   while (text[end - 1] === '/') end -= 1;
   return end === 0 ? null : text.slice(0, end);
 }
 
-/** The name of the model in a path of the unified routes; null: it names none. */
+/** The name of the model in a unified path. null if it names none. */
 export function modelNamedBy(pathname: string): string | null {
   const named = modelInPath(pathname);
   return named === null ? null : decoded(named);
 }
 
-/** Reads a request for models of all upstreams. Null: it is for something else. */
+/** Reads a request for models of all upstreams. null if it is another request. */
 export function modelsRequest(
   request: Pick<Request, 'method' | 'headers'>,
   url: URL,
@@ -46,7 +46,10 @@ export function modelsRequest(
   return { dialect, id: dialect === 'gemini' ? (id?.replace(/^models\/(?=.)/, '') ?? null) : id };
 }
 
-/** The dialect of a client by its headers, for paths that several dialects have. Clients send their keys in places of their own. */
+/**
+ * The dialect of a client by its headers, for paths that several dialects have. Clients of each dialect send their keys
+ * in different places.
+ */
 export function dialectOfClient(headers: Headers, query: URLSearchParams): ModelsDialect {
   if (headers.has('x-goog-api-key') || headers.has('x-goog-api-client') || query.has('key')) {
     return 'gemini';
@@ -54,7 +57,7 @@ export function dialectOfClient(headers: Headers, query: URLSearchParams): Model
   return headers.has('anthropic-version') || headers.has('x-api-key') ? 'anthropic' : 'openai';
 }
 
-/** Malformed escapes stay as they came: no model is named like that. */
+/** Malformed escapes stay unchanged. No model has such a name. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

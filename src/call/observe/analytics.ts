@@ -5,9 +5,7 @@ import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 
-/**
- * Maximum length of a text: callers write some of them, and a point may have 16 KB of them together.
- */
+/** Maximum length of a text. Callers choose some of them, and all texts of a point may have 16 KB. */
 const TEXT_LENGTH_MAX = 200;
 
 /** The subject of a point: a call in one of its groups. */
@@ -19,32 +17,31 @@ export type AnalysedCall = Pick<
 /** The end of a call in a group. */
 export interface CallEnd {
   readonly outcome: LeaseOutcome | 'rejected';
-  /** Why the group or the upstream refused it; null: nobody did. */
+  /** Why the group or the upstream refused it. null if neither did. */
   readonly reason: Reason | RefusalKind | null;
-  /** The upstream's; null: there was no answer. */
+  /** The upstream's status. null if there was no answer. */
   readonly status: number | null;
   readonly waitedMs: number;
   readonly heldMs: number;
-  /** Null: nobody counted. */
+  /** null if usage was not counted. */
   readonly used: Pick<Settlement, 'inputTokens' | 'outputTokens' | 'usd'> | null;
 }
 
 /**
- * Writes one data point about a call that has ended, where a dataset is bound. Its fields are a contract:
- * `docs/metrics.md` has them, and new ones come last. Fire and forget: nothing waits for it, and nothing
- * fails with it.
+ * Writes one data point about an ended call, if a dataset is bound. Its fields are a contract: `docs/metrics.md` lists
+ * them, and new ones are added at the end. Nothing waits for it or fails with it.
  */
 export function noteEnd({ ANALYTICS: dataset }: Env, call: AnalysedCall, end: CallEnd): void {
-  // Given back unused: the call goes on elsewhere, or asks once more.
+  // An unused slot: the call continues elsewhere, or asks again.
   if (dataset === undefined || end.outcome === 'unused') return;
   try {
     dataset.writeDataPoint(pointOf(call, end));
   } catch {
-    // A point that is lost is not worth a call.
+    // A lost point must not fail a call.
   }
 }
 
-/** Writes the same of a call that a group rejected. */
+/** Writes the same for a call that a group rejected. */
 export function noteRejection(
   env: Env,
   call: AnalysedCall,

@@ -2,20 +2,20 @@ import { tracing } from 'cloudflare:workers';
 import type { Settlement } from '../../core/words/usage.ts';
 import type { Located } from '../locate.ts';
 
-/** Maximum length of a model in a trace: a caller may call it whatever it likes. */
+/** Maximum length of a model in a trace, because callers choose the name. */
 export const TRACED_MODEL_MAX = 100;
 
-/** Things that the platform's trace says of a call, by OpenTelemetry's GenAI conventions where they have a name. */
+/** The attributes of a call in the platform's trace, under OpenTelemetry's GenAI names where those exist. */
 export interface Traced {
   readonly located: Located;
   readonly groups: string;
-  /** The member of its group that it ran at; null: it went as called. */
+  /** The member of its group that served it. null if it had none. */
   readonly member: string | null;
   readonly waitMs: number;
   readonly tries: number;
 }
 
-/** Notes on the platform's span what a call is. Where nobody traces it, nothing happens. */
+/** Sets the attributes of a call on the platform's span. Does nothing if the request is not traced. */
 export function traceCall({ located, groups, member, waitMs, tries: attempts }: Traced): void {
   tracedSpan()?.setAttributes({
     'gen_ai.operation.name': located.operation.name,
@@ -28,7 +28,7 @@ export function traceCall({ located, groups, member, waitMs, tries: attempts }: 
   });
 }
 
-/** Notes what a call has used, where its upstream said so and a group counts it. */
+/** Sets the usage of a call, if its upstream reported it and a group counts it. */
 export function traceUsage(usedBy: () => Settlement['seen']): void {
   const span = tracedSpan();
   const used = span === undefined ? null : usedBy();
@@ -39,12 +39,12 @@ export function traceUsage(usedBy: () => Settlement['seen']): void {
   });
 }
 
-/** Notes why a call failed: the kind of its upstream's refusal, or one of our reasons. */
+/** Sets why a call failed: the kind of its upstream's refusal, or one of Headgate's reasons. */
 export function traceError(type: string): void {
   tracedSpan()?.setAttribute('error.type', type);
 }
 
-/** The span of the request; undefined: most requests are not traced, and need not be put into words. */
+/** The span of the request. undefined if it is not traced, as most are not, so that no attributes are computed. */
 function tracedSpan() {
   const span = tracing.getActiveSpan();
   return span?.isTraced === true ? span : undefined;

@@ -1,7 +1,7 @@
 import type { Env } from '../../env.ts';
 import { pause, type Background } from '../../runtime/background.ts';
 
-/** A flush that is so late has ended with the request that it belonged to. */
+/** A flush that is this late has ended with its request. */
 const LOST_MS = 5_000;
 
 /** Cloudflare ends work 30 s after the response. A flush that is due later is left to a later call. */
@@ -15,7 +15,7 @@ interface FlushPace {
   readonly flush: (env: Env) => Promise<void>;
 }
 
-/** Flushes what an isolate has counted, behind its calls and never so often that it costs them anything. */
+/** Flushes the counts of an isolate behind its calls, rarely enough to cost them nothing. */
 export class BehindCalls {
   readonly #pace: FlushPace;
   #flushedAt = -Infinity;
@@ -25,7 +25,7 @@ export class BehindCalls {
     this.#pace = pace;
   }
 
-  /** Has a flush made, unless one is pending. */
+  /** Schedules a flush, unless one is pending. */
   soon({ env, ctx }: { readonly env: Env; readonly ctx: Background }, now: number): void {
     if (now < this.#pendingUntil) return;
     const { firstMs, everyMs, flush } = this.#pace;

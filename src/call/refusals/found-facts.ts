@@ -2,7 +2,7 @@ import type { GatewayKeyConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import type { Placement } from '../../routing/placement.ts';
 
-/** Facts of a call, set as they are found, by which its refusal is counted. null: not found yet. */
+/** Facts of a call, set as they are found, by which its refusal is counted. null until found. */
 export interface FoundFacts {
   caller: {
     readonly key: Pick<GatewayKeyConfig, 'id' | 'team'> | null;
@@ -12,7 +12,6 @@ export interface FoundFacts {
   placements: readonly Pick<Placement, 'group'>[];
 }
 
-/** The facts of a call at its beginning. */
 export function nothingFound(): FoundFacts {
   return { caller: null, located: null, placements: [] };
 }

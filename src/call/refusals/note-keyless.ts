@@ -1,4 +1,5 @@
-// Counts served calls of callers without a gateway key, so that an operator can see who would be locked out by requiring one.
+// Counts served calls of callers without a gateway key, so that an operator can see which callers would be locked out
+// if one were required.
 
 import { BoundedSet } from '../../core/parts/bounded-map.ts';
 import type { KeylessCaller } from '../../contract/keyless.ts';
@@ -10,10 +11,10 @@ import { BehindCalls } from './behind-calls.ts';
 import type { FoundFacts } from './found-facts.ts';
 import type { RefusedRequest } from './note-refusal.ts';
 
-/** Maximum callers between two flushes. Others count together, for each upstream. */
+/** Maximum callers between two flushes. Further ones are counted together for each upstream. */
 const CALLERS_MAX = 256;
 
-/** Maximum time for the directory to take the counts. */
+/** Maximum time for the directory to accept the counts. */
 const ANSWER_MS_MAX = 5_000;
 
 interface Count {
@@ -25,7 +26,7 @@ interface Count {
 let counts = new Map<string, Map<string, Count>>();
 let callers = 0;
 
-/** A caller that is new here is listed soon, and its further calls within a minute. */
+/** A caller that is new here is reported soon, and its further calls within a minute. */
 const ofNew = new BehindCalls({ firstMs: 1_000, everyMs: 10_000, flush });
 const ofKnown = new BehindCalls({ firstMs: 1_000, everyMs: 60_000, flush });
 
@@ -36,7 +37,7 @@ const known = new BoundedSet<string>(KNOWN_MAX);
 
 /** Counts a served call, if its caller has no gateway key. */
 export function noteIfKeyless(
-  asked: Pick<RefusedRequest, 'env' | 'ctx'>,
+  call: Pick<RefusedRequest, 'env' | 'ctx'>,
   { caller, located }: FoundFacts,
   status: number,
 ): void {
@@ -46,7 +47,7 @@ export function noteIfKeyless(
   const name = caller.fingerprint ?? 'anonymous';
   const isNew = count(id, name, 1, now) && !known.has(`${id} ${name}`);
   if (isNew) known.add(`${id} ${name}`);
-  (isNew ? ofNew : ofKnown).soon(asked, now);
+  (isNew ? ofNew : ofKnown).soon(call, now);
 }
 
 /** Adds calls. Returns whether they are the first ones of the caller since the last flush. */
@@ -86,7 +87,7 @@ async function flush(env: Env): Promise<void> {
     await within(ANSWER_MS_MAX, directoryOf(env).noteKeyless(rows));
   } catch (error) {
     logEvent('directory_unreachable', { error: String(error) });
-    // They go with the next ones.
+    // They are sent with the next ones.
     for (const { upstream, caller, calls, last_at: at } of rows) {
       count(upstream, caller ?? '', calls, Date.parse(at));
     }

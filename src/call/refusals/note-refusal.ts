@@ -1,6 +1,6 @@
 /**
- * Counts refusals of Headgate's own. Whatever answers a caller with an error of ours calls `noteRefusal`; the sums of this isolate
- * go to the directory and into the log behind the calls, and never delay one.
+ * Counts refusals by Headgate. Code that answers with a Headgate error calls `noteRefusal`. The sums of this isolate
+ * are sent to the directory and logged behind the calls, and never delay one.
  */
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { directoryOf, type Env } from '../../env.ts';
@@ -22,16 +22,15 @@ import { RefusalSums, type RefusedCallCount } from './refusal-sums.ts';
 const FIRST_MS = 1_000;
 const EVERY_MS = 10_000;
 
-/** Maximum time for the directory to take the sums. */
+/** Maximum time for the directory to accept the sums. */
 const ANSWER_MS_MAX = 5_000;
 
 const MODEL_LENGTH_MAX = 100;
 
-/** Headers in which a request may have an id, and the form of one. */
+/** Headers that may contain the id of a request, and the form of an id. */
 const REQUEST_ID_HEADERS = ['x-request-id', 'x-client-request-id', 'cf-ray'] as const;
 const REQUEST_ID = /^[\w.:+/=-]{1,64}$/;
 
-/** The request that is refused. */
 export interface RefusedRequest {
   readonly request: Pick<Request, 'headers' | 'url'>;
   readonly env: Env;
@@ -41,7 +40,6 @@ export interface RefusedRequest {
 const sums = new RefusalSums();
 const behind = new BehindCalls({ firstMs: FIRST_MS, everyMs: EVERY_MS, flush });
 
-/** Counts an error that a caller gets. */
 export function noteRefusal(
   refused: RefusedRequest,
   reply: ErrorReply,
@@ -60,7 +58,7 @@ async function flush(env: Env): Promise<void> {
     await within(ANSWER_MS_MAX, directoryOf(env).noteRefusals(counts));
   } catch (error) {
     logEvent('directory_unreachable', { error: String(error) });
-    // They go with the next ones.
+    // They are sent with the next ones.
     sums.putBack(counts);
   }
 }
@@ -78,7 +76,7 @@ function factsOf(
     key: gatewayKey?.id ?? fingerprint,
     key_kind: gatewayKey !== null ? 'gateway' : fingerprint === null ? null : 'provider',
     team: gatewayKey?.team ?? null,
-    // Narrow first: the last one stands for the provider.
+    // Narrowest first, so the last one represents the provider.
     group: about.group ?? placements.at(-1)?.group ?? null,
     upstream: about.upstream ?? located?.upstream.id ?? upstreamIn(refused.request.url),
     model: modelOf(located?.model ?? null),
@@ -87,7 +85,7 @@ function factsOf(
   };
 }
 
-/** The configured upstream that a URL names. null: none, as on the unified routes. */
+/** The configured upstream that a URL names. null if there is none, as on the unified routes. */
 function upstreamIn(url: string): string | null {
   const { id } = splitPath(new URL(url).pathname);
   return newestKnown()?.upstreams.has(id) === true ? id : null;
@@ -106,7 +104,7 @@ function requestIdOf(headers: Headers): string | null {
   return null;
 }
 
-/** A message may repeat what the caller sent, and a caller may send its key at a place where none belongs. */
+/** A message may quote what the caller sent, and a caller may send its key in the wrong place. */
 function messageOf({ headers, url }: RefusedRequest['request'], { message }: ErrorReply): string {
   const { gatewayKey, providerKey } = readCredentials(headers, new URL(url).searchParams);
   let shown = message;

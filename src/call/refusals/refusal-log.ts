@@ -20,7 +20,7 @@ interface LastLine {
 
 const lastLines = new BoundedMap<string, LastLine>(REMEMBERED_MAX);
 
-/** Logs refused calls: one line a minute for the same facts, with the number of calls since the line before. */
+/** Logs refused calls: one line a minute for the same facts, with the number of calls since the previous line. */
 export function logRefusals(counts: readonly RefusalCount[], now: number): void {
   let lines = 0;
   let others = 0;

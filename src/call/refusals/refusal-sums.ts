@@ -23,7 +23,6 @@ export class RefusalSums {
     return this.#sums.size === 0;
   }
 
-  /** Counts a refused call. */
   note({ requestId, message, ...facts }: RefusedCallCount, now: number): void {
     // The cast is sound: a row has the reason of its calls.
     const row = this.#rows.place(facts) as typeof facts;
@@ -40,7 +39,7 @@ export class RefusalSums {
     });
   }
 
-  /** Puts sums back that could not be flushed, as far as there is room. */
+  /** Restores sums that could not be flushed, as far as there is room. */
   putBack(counts: readonly RefusalCount[]): void {
     for (const one of counts) {
       const id = nameOf(one, one.first_at);
@@ -48,7 +47,7 @@ export class RefusalSums {
     }
   }
 
-  /** Takes all sums out. */
+  /** Returns all sums and starts again at zero. */
   take(): RefusalCount[] {
     const sums = [...this.#sums.values()];
     this.#sums = new Map();

@@ -11,12 +11,15 @@ import type { Located } from '../locate.ts';
 import { isJson, readBeginning, RUN_BYTES_MAX, type CheckedAnswer } from './hold-run.ts';
 import { isRunStream, readerOf, readThrough } from './run-stream.ts';
 
-/** Tells whether the answer to a call may say that a run has ended. */
+/** Returns whether the answer to a call may report that a run has ended. */
 export function mayEndRun({ method, env }: AuthenticatedCall, { path }: Located): boolean {
   return env.RUNS !== undefined && method !== 'HEAD' && asksForRun(path);
 }
 
-/** Looks whether an answer says that a run has ended, and frees its slots then. Returns the same answer, unread. */
+/**
+ * Checks whether an answer reports that a run has ended, and then frees the run's slots. Returns the same answer,
+ * unread.
+ */
 export async function endRun(
   call: AuthenticatedCall,
   located: Located,
@@ -31,19 +34,19 @@ export async function endRun(
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX, call.after);
   const { said, isWhole } = readBeginning(peeked.text);
   const looked = { answer: peeked.answer, isHeld: false };
-  if (said !== null) hearOf(call, located, said);
+  if (said !== null) reportIfEnded(call, located, said);
   // Its status may follow a long beginning.
   const isOpen = said === null && !isWhole;
   return isOpen ? reading(peeked.answer, endReader(RunDocument, call, located)) : looked;
 }
 
-/** The same for a call that takes no slot, whose answer nobody else reads. */
+/** The same for a call that takes no slot, whose answer is not read otherwise. */
 export async function endRunOf(
   call: AuthenticatedCall,
   located: Located,
-  asked: Response,
+  received: Response,
 ): Promise<Response> {
-  const { answer, events } = await endRun(call, located, asked);
+  const { answer, events } = await endRun(call, located, received);
   return events === undefined ? answer : readThrough(answer, events, call.ctx);
 }
 
@@ -54,12 +57,12 @@ function endReader(
 ): RunReader {
   let isReported = false;
   return new Reader((run) => {
-    if (!isReported) isReported = hearOf(call, located, run);
+    if (!isReported) isReported = reportIfEnded(call, located, run);
   });
 }
 
-/** Tells of the end of a run. False: it goes on. */
-function hearOf(
+/** Reports the end of a run. Returns false if the run continues. */
+function reportIfEnded(
   { env, ctx, table, after }: AuthenticatedCall,
   { upstream }: Located,
   run: ReportedRun,
@@ -70,7 +73,10 @@ function hearOf(
   return true;
 }
 
-/** Pauses before each try to tell: most who ask for a run do so no more once it has ended. */
+/**
+ * Pauses before each attempt of the report. There are several, because most callers stop polling a run once it has
+ * ended.
+ */
 const PAUSES_MS = [0, 500, 2_000, 5_000];
 
 interface End {
@@ -78,7 +84,7 @@ interface End {
   readonly outcome: LeaseOutcome;
 }
 
-/** Tells that a run has ended to whoever may hold its leases. False: somebody could not be told. */
+/** Reports the end of a run to every object that may hold its leases. Returns false if one could not be reached. */
 export async function reportEnd(
   env: Env,
   { snapshot }: RoutingTable,
@@ -103,11 +109,11 @@ async function reportAt(
   for (const pauseMs of PAUSES_MS) {
     if (pauseMs > 0) await pause(pauseMs, after);
     try {
-      // A new stub: after a reset an old one is of no use.
+      // A new stub each time, because a stub is unusable after a reset.
       await runsOf(env, upstream, place)?.end(id, outcome);
       return true;
     } catch {
-      // The next try; after the last one its time ends it.
+      // Retried below. After the last attempt the run's time limit ends it.
     }
   }
   return false;

@@ -13,10 +13,10 @@ import { noting, type NoteMade } from '../made/note-made.ts';
 import type { Candidate } from '../plan.ts';
 import { isRunStream, readerOf } from './run-stream.ts';
 
-/** How much of an answer is looked at: what it says of a run stands near its beginning. */
+/** How many bytes of an answer are searched. The state of a run is near its beginning. */
 export const RUN_BYTES_MAX = 262_144;
 
-/** How long the object of the runs may take to one try, and the pauses before each. */
+/** Timeout of the runs' object for one attempt, and the pauses before each attempt. */
 const HOLD_LOST_MS = 6_000;
 const PAUSES_MS = [0, 250, 1_000, 3_000];
 
@@ -26,19 +26,19 @@ export function mayStartRun({ call, located, rules }: Candidate): boolean {
   return mayStartRunAt(located.path);
 }
 
-/** An answer that was looked at, and whether its run holds the leases of the call by now. */
+/** An answer that was searched for a run, and whether that run now holds the leases of the call. */
 export interface CheckedAnswer {
   readonly answer: Response;
   readonly isHeld: boolean;
-  /** Reads the run's state from the answer as it passes. Absent: the answer is not read. */
+  /** Reads the run's state from the answer in transit. Absent if the answer is not read. */
   readonly events?: RunReader;
   /** The answer belongs to the call's own run, which holds the leases if the answer ends before the run. */
   readonly isOwn?: boolean;
 }
 
 /**
- * Looks whether an answer says that a run has begun, and hands the leases of its call over to that, before its caller hears
- * of it: so nobody can say that it has ended before it is held.
+ * Checks whether an answer reports a new run, and transfers the leases of its call to that run. The caller receives the
+ * answer afterwards, so no report of the run's end can precede that.
  */
 export async function holdRun(
   candidate: Candidate,
@@ -67,7 +67,7 @@ export async function holdRun(
   return isOpen ? open() : looked;
 }
 
-/** Has the answer to the call's own run read as it passes, if it can be. */
+/** Reads the answer to the call's own run in transit, if that is possible. */
 function reading(answer: Response, reader: RunReader, located: Located): CheckedAnswer {
   const events = readerOf(answer, reader, located);
   return events === null
@@ -75,7 +75,7 @@ function reading(answer: Response, reader: RunReader, located: Located): Checked
     : { answer, isHeld: false, events, isOwn: true };
 }
 
-/** Hands the leases of a call over to its run. False: they are still the call's. */
+/** Transfers the leases of a call to its run. Returns false if the call still holds them. */
 export async function keepForRun(
   { call, located, rules }: Candidate,
   admission: Admission,
@@ -86,9 +86,9 @@ export async function keepForRun(
   const forMs = Math.min(maxRunMs, maxHoldMs);
   for (const pauseMs of PAUSES_MS) {
     if (pauseMs > 0) await pause(pauseMs, call.after);
-    // Objects may be reset meanwhile: what they are told of the leases is said anew.
-    const said = await tryToHold({ call, located }, admission, { run, forMs, status });
-    if (said !== 'late') return said === 'held';
+    // Objects may be reset meanwhile, so the leases are described again for each attempt.
+    const result = await tryToHold({ call, located }, admission, { run, forMs, status });
+    if (result !== 'late') return result === 'held';
   }
   logEvent('run_not_held', { upstream: located.upstream.id, run });
   return false;
@@ -120,7 +120,7 @@ export function readBeginning(text: string): RunDocument {
   return document;
 }
 
-/** Whether an answer may be JSON: some servers do not declare it. A stream of events is not. */
+/** Whether an answer may be JSON, because some servers do not declare it. A stream of events is not. */
 function mayBeJson({ headers }: Response): boolean {
   const type = mediaType(headers.get('content-type'));
   return type !== 'text/event-stream' && !/^(?:audio|image|video)\//.test(type);

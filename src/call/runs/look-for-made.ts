@@ -3,7 +3,10 @@ import type { AuthenticatedCall } from '../call.ts';
 import type { NoteMade } from '../made/note-made.ts';
 import { isJson, readBeginning, RUN_BYTES_MAX } from './hold-run.ts';
 
-/** Looks whether an answer names a stored object, and notes it before its caller hears of it. Returns the same answer, unread. */
+/**
+ * Checks whether an answer names a stored object, and records it before the caller receives the answer. Returns the
+ * same answer, unread.
+ */
 export async function lookForMade(
   { after }: AuthenticatedCall,
   answer: Response,

@@ -14,14 +14,14 @@ const IN_LINES: ReadonlySet<string> = new Set([
   'application/jsonl',
 ]);
 
-/** Tells whether what an answer says of a run comes event by event. */
+/** Returns whether an answer reports a run's state event by event. */
 export function isRunStream({ ok, body, headers }: Response): boolean {
   return ok && body !== null && IN_LINES.has(mediaType(headers.get('content-type')));
 }
 
 /**
- * Makes `reader` read an answer that may be compressed, although it was asked for without. Null: the compression cannot be
- * undone here, so a run that the answer reports holds no slot, which is logged.
+ * Makes `reader` read an answer that may be compressed, although an uncompressed one was requested. null if the
+ * compression cannot be undone here. A run in such an answer holds no slot, which is logged.
  */
 export function readerOf<R extends RunReader>(
   { headers }: Response,
@@ -35,7 +35,7 @@ export function readerOf<R extends RunReader>(
   return null;
 }
 
-/** Has the events of an answer read on its way through. */
+/** Passes the events of an answer to a reader in transit. */
 export function readThrough(
   { body, status, statusText, headers }: Response,
   events: Pick<RunReader, 'push'>,

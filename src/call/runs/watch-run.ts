@@ -5,14 +5,14 @@ import { noterOf } from '../made/note-made.ts';
 import { lookForMade } from './look-for-made.ts';
 import { holdRun, mayStartRun, type CheckedAnswer } from './hold-run.ts';
 
-/** Looks what an answer says of a run. */
+/** Searches an answer for a run. */
 export type RunWatch = (
   admission: Admission,
   answer: Response,
   isTakenWhole: boolean,
 ) => Promise<CheckedAnswer>;
 
-/** Tells how the answer to a call that holds slots is looked at for a run; null: not at all. */
+/** How the answer to a call with slots is searched for a run. null if it is not. */
 export function watchRun(candidate: Candidate): RunWatch | null {
   const { call, located } = candidate;
   const note = noterOf(call, located);
@@ -25,7 +25,7 @@ export function watchRun(candidate: Candidate): RunWatch | null {
       return { answer: await lookForMade(call, answer, note), isHeld: false };
     };
   }
-  // A group may name the path by which a run is asked for.
+  // A group may name the path by which a run is polled.
   if (!mayEndRun(call, located)) return null;
   return (_, answer) => endRun(call, located, answer);
 }

@@ -7,12 +7,12 @@ import { goesByMembers } from '../members/uses-members.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { unserved } from './upgrade.ts';
 
-/** Finds the key that a connection for turns uses, if its caller may have one. */
+/** The key of a connection for turns, if its caller may have one. */
 export async function connectionKey(
   known: AuthenticatedCall,
   located: Located,
 ): Promise<{ readonly kind: 'key'; readonly key: UpstreamKey } | Rejected> {
-  // A turn runs where its connection leads. Callers that want members use HTTP.
+  // All turns of a connection run at one upstream. Callers whose calls are routed to members have to use HTTP.
   if (mayGoByMembers(known, located)) return rejected(unserved(known.url));
   const found = await keyFor(located.upstream, known.caller, known.table, known.env);
   return found.kind === 'rejected' ? found : (closedFor(known, located, found.key) ?? found);
@@ -25,7 +25,7 @@ function mayGoByMembers({ caller, table }: AuthenticatedCall, { upstream }: Loca
   return snapshot.config.groups.some((group) => hasMembers(group) && names.has(group.name));
 }
 
-/** Rejects a connection that its caller may not use; null: it may, as far as that is known without a model. */
+/** Rejects a connection that its caller may not use. null if it may, as far as that is known without a model. */
 function closedFor(
   call: AuthenticatedCall,
   located: Located,

@@ -4,14 +4,14 @@ import type { Background } from '../../runtime/background.ts';
 /** How long a caller may take to read what was sent before the close. */
 const UNREAD_MS = 10_000;
 
-/** The part of a request's context that ends it with everything that it holds, where the runtime has that. */
+/** The method of a request's context that ends it with all its resources, if the runtime has it. */
 interface Abortable {
   abort?(reason: Error): void;
 }
 
 /**
- * Breaks the connection of a caller that does not read to the end of a WebSocket that was closed: the close stands behind
- * what it does not take, and all of that would stay in memory until it goes by itself.
+ * Breaks the connection of a caller that does not read a closed WebSocket to its end. The close is queued behind the
+ * unread messages, which would stay in memory until the caller leaves.
  */
 export function dropWhenUnread(
   pipe: { readonly unsentBytes: number },

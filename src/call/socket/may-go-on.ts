@@ -12,19 +12,19 @@ import { connectionKey } from './connection-key.ts';
 import { isModelBound } from './session-guard.ts';
 
 /**
- * Checks open WebSockets against the configuration in force: the gateway key, its rights, the groups and the upstream. A call in
- * progress ends within minutes, but a session may last for hours, and a connection for turns for days.
+ * Checks open WebSockets against the configuration in force: the gateway key, its rights, the groups and the upstream.
+ * A call in progress ends within minutes, but a session may last for hours, and a connection for turns for days.
  */
 
-/** Returns why a WebSocket must end; null: it may stay open. */
+/** Returns why a WebSocket must end. null if it may stay open. */
 type Look = () => Promise<CutReason | null>;
 
-/** Makes the check of a session that holds its slots. */
+/** The check of a session that holds its slots. */
 export function sessionLook(candidate: Candidate): Look {
   return lookOnce(candidate.call, (call) => whySessionEnds(call, candidate));
 }
 
-/** Makes the check of a connection for turns, which was opened with `key`. */
+/** The check of a connection for turns, which was opened with `key`. */
 export function connectionLook(known: AuthenticatedCall, located: Located, key: UpstreamKey): Look {
   return lookOnce(known, (call) => whyConnectionEnds(call, located, key));
 }
@@ -40,7 +40,7 @@ function lookOnce(
     if (table === null) return null;
     let { caller } = known;
     if (caller.key !== null || table.needKey !== 'none') {
-      // Compares the key as it was sent: another key may have its id by now.
+      // Compares the key as it was sent, because another key may have its id by now.
       const identified = await identify(table, known.request.headers, known.query);
       if (identified.kind === 'rejected') return 'key_invalid';
       caller = identified.caller;
@@ -62,7 +62,7 @@ async function whySessionEnds(
   if (all.some(({ name, draining }) => draining && held.includes(name))) return 'draining';
   const { model } = routed;
   const path = routed.path ?? located.path;
-  // The upstream of the original call: at a member of a group it differs.
+  // The upstream of the original call. At a member of a group it differs.
   const upstream = call.table.upstreams.get(routed.upstream.id);
   if (upstream === undefined) return 'upstream_closed';
   const operation = operationOf(call, upstream, path);
@@ -71,14 +71,14 @@ async function whySessionEnds(
   if (now.kind === 'rejected') return endBy(now);
   if (forbiddenAt(now) !== null) return 'key_forbidden';
   if (member === null) {
-    if (now.members !== null || !isSameWay(now, { located, key })) return 'restart';
+    if (now.members !== null || !isSameRoute(now, { located, key })) return 'restart';
   } else {
     const place = now.members?.places.get(member.id);
     if (place === undefined) return 'upstream_closed';
     const isSame = isSamePlace(place.located.upstream, located.upstream);
     if (!isSame || place.injected !== member.injected) return 'restart';
   }
-  // Its messages were not read until now, but must be from now on.
+  // Its messages were not checked so far, but must be from now on.
   const isBoundNow = isModelBound(call, now.located) && !isModelBound(before, located);
   if (member === null && isBoundNow) return 'group_changed';
   const groups = new Set(now.placements.map(({ group }) => group));
@@ -99,7 +99,7 @@ async function whyConnectionEnds(
   const now = { ...located, upstream, operation };
   const found = await connectionKey(call, now);
   if (found.kind === 'rejected') return endBy(found);
-  return isSameWay({ located: now, key: found.key }, { located, key }) ? null : 'restart';
+  return isSameRoute({ located: now, key: found.key }, { located, key }) ? null : 'restart';
 }
 
 function endBy({ reply: { reason } }: Rejected): CutReason {
@@ -114,7 +114,7 @@ interface TurnRoute {
 }
 
 /** Whether a new connection would use the same address and the same key. */
-export function isSameWay(one: TurnRoute, other: TurnRoute): boolean {
+export function isSameRoute(one: TurnRoute, other: TurnRoute): boolean {
   return (
     isSamePlace(one.located.upstream, other.located.upstream) &&
     one.key.fingerprint === other.key.fingerprint

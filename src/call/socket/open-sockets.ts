@@ -1,54 +1,53 @@
 import type { Schedule } from '../../runtime/call-clock.ts';
 import type { CutReason } from '../../core/words/cut.ts';
 
-/** How often an open WebSocket looks whether it may go on: as soon as a change has come to every isolate. */
+/** How often an open WebSocket is checked. By then a change has reached every isolate. */
 const LOOK_MS = 5_000;
 
-/** A WebSocket that is open. */
 interface OpenSocket {
   readonly cut: (reason: CutReason) => void;
-  /** Why it must end; null: it may go on. */
+  /** Why it must end. null if it may stay open. */
   readonly whyEnd: () => Promise<CutReason | null>;
-  /** Whether nothing is under way on it. Absent: something is for as long as it is open. */
+  /** Whether it is idle. Absent if it is in use for as long as it is open. */
   readonly isAtRest?: () => boolean;
 }
 
-/** How often one that is to end at rest looks whether it is. */
+/** How often a WebSocket that has to end once idle is checked. */
 const REST_LOOK_MS = 100;
 
-/** The WebSockets of this isolate. What a call has long behind it, a change of its key or its group, must reach them too. */
+/** The WebSockets of this isolate. Changes of a key or a group must reach them too, long after their upgrade. */
 class OpenSockets {
   readonly #stops = new Set<() => void>();
   readonly #stopsAtRest = new Set<() => void>();
 
   /** Watches a WebSocket until the returned function is called. */
   watch({ cut, whyEnd, isAtRest }: OpenSocket, after: Schedule): () => void {
-    let isOver = false;
+    let hasEnded = false;
     const look = async (): Promise<void> => {
       const reason = await whyEnd().catch(() => null);
-      if (isOver) return;
+      if (hasEnded) return;
       // A running turn is a call, which ends before its connection is replaced.
       const isLater = reason === 'restart' && isAtRest?.() === false;
       if (reason === null || isLater) after(LOOK_MS, () => void look());
       else cut(reason);
     };
     const lookForRest = (): void => {
-      if (isOver) return;
+      if (hasEnded) return;
       if (isAtRest?.() === true) cut('restart');
       else after(REST_LOOK_MS, lookForRest);
     };
     const forget = [
-      hearFrom(this.#stops, () => cut('restart')),
-      hearFrom(this.#stopsAtRest, lookForRest),
+      onSignal(this.#stops, () => cut('restart')),
+      onSignal(this.#stopsAtRest, lookForRest),
     ];
     after(LOOK_MS, () => void look());
     return () => {
-      isOver = true;
+      hasEnded = true;
       for (const end of forget) end();
     };
   }
 
-  /** Ends those on which nothing is under way, and others once that is over, because the process is to end. */
+  /** Ends idle WebSockets now and others once they are idle, because the process is about to end. */
   stopAtRest(): void {
     for (const report of this.#stopsAtRest) report();
   }
@@ -59,9 +58,9 @@ class OpenSockets {
   }
 }
 
-/** Has something done once, when that is told. The answer takes it back. */
-function hearFrom(reported: Set<() => void>, then: () => void): () => void {
-  // A promise, because a socket belongs to another request than the one that tells of the end.
+/** Runs a function once on a signal. The returned function cancels that. */
+function onSignal(reported: Set<() => void>, then: () => void): () => void {
+  // A promise, because a socket belongs to another request than the one that signals the end.
   const { promise, resolve } = Promise.withResolvers<void>();
   promise.then(then).catch(() => {});
   reported.add(resolve);

@@ -18,7 +18,7 @@ import {
   type Rejected,
 } from '../result.ts';
 import { withOwnAddresses } from '../own-addresses.ts';
-import { saidOfDropped, targetOf, type CallTarget } from '../target.ts';
+import { droppedHeader, targetOf, type CallTarget } from '../target.ts';
 import { unreachable } from '../unreachable.ts';
 import { connectionKey } from './connection-key.ts';
 import { dropWhenUnread } from './drop-unread.ts';
@@ -29,12 +29,12 @@ import { socketPair, switched } from './session.ts';
 import { Turns } from './turns.ts';
 import { isNotSwitched, unserved } from './upgrade.ts';
 
-/** Statuses by which an upstream says that it knows no WebSocket there. */
-const KNOWS_NONE: ReadonlySet<number> = new Set([404, 405, 426, 501]);
+/** Statuses of upstreams that serve no WebSocket there. */
+const NO_SOCKETS: ReadonlySet<number> = new Set([404, 405, 426, 501]);
 
 /**
- * Connects a caller to an upstream for Responses over WebSocket. The connection takes no slot: each request for a response on it
- * is a call of its own. `onEnd` is called when a connection that was opened has ended.
+ * Connects a caller to an upstream for Responses over WebSocket. The connection takes no slot, because each request for
+ * a response on it is a separate call. `onEnd` is called when an open connection has ended.
  */
 export async function openTurns(
   known: AuthenticatedCall,
@@ -60,7 +60,7 @@ export async function openTurns(
   }
 }
 
-/** Connects both sides. `onEnd` is called only where both are. */
+/** Connects both sides. `onEnd` is called only if both are connected. */
 async function connect(
   known: AuthenticatedCall,
   located: Located,
@@ -80,8 +80,8 @@ async function connect(
   const { answer } = received;
   const { webSocket } = answer;
   if (webSocket === null) {
-    const knowsNone = KNOWS_NONE.has(answer.status) || isNotSwitched(located.operation, answer);
-    if (!knowsNone) return refusal(answer, target);
+    const hasNoSocket = NO_SOCKETS.has(answer.status) || isNotSwitched(located.operation, answer);
+    if (!hasNoSocket) return refusal(answer, target);
     stop.abort();
     return rejected(unserved(url));
   }
@@ -118,12 +118,12 @@ async function connect(
     departures.watch(request, done, () => pipe.cut('left')),
     ctx,
   );
-  return answered(switched(answer, client), saidOfDropped(target));
+  return answered(switched(answer, client), droppedHeader(target));
 }
 
 type TargetCall = Parameters<typeof targetOf>[0];
 
-/** Asks the upstream for a WebSocket. Null: there is no answer. */
+/** Requests a WebSocket from the upstream. null if there is no answer. */
 async function upgrade(
   connection: TargetCall,
   target: CallTarget,
@@ -143,5 +143,5 @@ function refusal(answer: Response, target: CallTarget): Answered {
   const { status, statusText, headers, body } = answer;
   const response = new Response(body, { status, statusText, headers, encodeBody: 'manual' });
   callerResponseHeaders(response.headers);
-  return answered(response, saidOfDropped(target));
+  return answered(response, droppedHeader(target));
 }

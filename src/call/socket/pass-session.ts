@@ -8,7 +8,10 @@ import { carrySession, type Opened } from './session.ts';
 import { SocketUsage } from './socket-usage.ts';
 import { unserved } from './upgrade.ts';
 
-/** Passes a session on, and settles it when the upstream holds it no longer. Returns the 101 to its caller. */
+/**
+ * Starts a session between both sides, and settles it once the upstream has released it. Returns the 101 for its
+ * caller.
+ */
 export function passSession({ candidate, metering, admission }: Sending, opened: Opened): Response {
   const { call, located } = candidate;
   const { held, answer } = opened;
@@ -27,7 +30,10 @@ export function passSession({ candidate, metering, admission }: Sending, opened:
   return response;
 }
 
-/** Refuses a session whose upstream has answered as it would a GET: what it says there may be closed to its caller. */
+/**
+ * Refuses a session whose upstream has answered it like a GET, because the caller may not be allowed to read that
+ * answer.
+ */
 export function notSwitched(
   { candidate: { call }, admission }: Sending,
   held: HeldCall,

@@ -13,14 +13,14 @@ import type { Located } from '../locate.ts';
 import { modelRule } from '../model-rule.ts';
 import { placementsOf, type Candidate } from '../plan.ts';
 
-/** Why a message of a client ends its session. */
+/** Why a client's message ends its session. */
 interface Objection {
   readonly reason: CutReason;
   /** Detail of the reason, in plain text. */
   readonly why?: string;
 }
 
-/** Checks a message of a client before it is forwarded; null: it may be. */
+/** Checks a client's message before it is forwarded. null if it may be. */
 export type Guard = (frame: Frame) => Objection | null;
 
 /** Whether the model of a session must be the one that its upstream reads, because groups or keys depend on it. */
@@ -33,13 +33,14 @@ export function isModelBound(
 }
 
 /**
- * Makes the guard of a session; null: its messages need no check. Where the model must be true, every message is checked: all
- * are parsed until the upstream knows the model, and afterwards those that may name one.
+ * The guard of a session. null if its messages need no check. If the model must be verified, every message is checked:
+ * all are parsed until the upstream knows the model, and afterwards those that may name one.
  */
 export function sessionGuard(candidate: Candidate): Guard | null {
   const { call, located, members } = candidate;
   if (members !== null || isModelBound(call, located)) return strictGuard(candidate);
-  // The header is trusted where callers pay for themselves. A header that is plainly wrong is a mistake of the caller.
+  // The header is trusted if callers pay themselves. A header that contradicts the first message is the caller's
+  // mistake.
   return isNamedInMessage(located.path) && located.model !== null ? firstGuard(candidate) : null;
 }
 
@@ -56,7 +57,7 @@ function firstGuard(candidate: Candidate): Guard {
 
 function strictGuard(candidate: Candidate): Guard {
   const isInMessage = isNamedInMessage(candidate.located.path);
-  // The upstream knows the URL's model from the upgrade, unless it reads the model only in a message.
+  // The upstream knows the URL's model from the upgrade, unless it reads the model only from a message.
   let isKnown = !isInMessage && candidate.located.operation.model.from === 'path';
   return (frame) => {
     const text = jsonTextOf(frame);

@@ -11,28 +11,30 @@ import { openSockets } from './open-sockets.ts';
 import { sessionGuard } from './session-guard.ts';
 import type { SocketUsage } from './socket-usage.ts';
 
-/** A session that the upstream has taken. */
+/** A session that the upstream has accepted. */
 export interface Opened {
   readonly held: HeldCall;
   readonly answer: Response;
   readonly socket: WebSocket;
 }
 
-/** A session on its way. */
 interface SocketSession {
-  /** The 101 to its caller. */
+  /** The 101 for its caller. */
   readonly response: Response;
-  /** Resolves once the upstream holds it no longer. */
+  /** Resolves once the upstream has released it. */
   readonly done: Promise<SessionEnd>;
 }
 
 interface SessionEnd {
   readonly outcome: LeaseOutcome;
-  /** Why we have ended it; null: one of its sides has. */
+  /** Why Headgate ended it. null if one of its sides did. */
   readonly cutBy: CutReason | null;
 }
 
-/** Carries a session between its caller and its upstream while it holds its slot. `usage` null: nobody wants to know it. */
+/**
+ * Carries a session between its caller and its upstream while it holds its slot. `usage` is null if usage is not
+ * counted.
+ */
 export function carrySession(
   { held, answer, socket }: Opened,
   candidate: Candidate,
@@ -80,7 +82,7 @@ export function switched(answer: Response, webSocket: WebSocket): Response {
   return new Response(null, { status: 101, webSocket, headers });
 }
 
-/** Makes two sockets: one goes out with the answer, what is sent on the other comes out there. */
+/** Makes two connected sockets. One is returned with the answer, and the other one is used here. */
 export function socketPair(): { readonly client: WebSocket; readonly server: WebSocket } {
   const { 0: client, 1: server } = new WebSocketPair();
   return { client, server };

@@ -4,10 +4,10 @@ import { tiersInUsage, reportedTier, type ServiceTiers } from '../../upstream/us
 import { usageFromJson, type TokenUsage } from '../../upstream/usage/usage.ts';
 import type { MeteredUsage } from '../../upstream/usage/usage-meter.ts';
 
-/** How a message that tells usage may be told from others without parsing it. */
+/** Recognizes messages that may report usage, without parsing them. */
 const MAY_REPORT = /"usage(?:Metadata)?"\s*:/;
 
-/** The use of a session, or of a turn: of each of its answers the upstream reports it once, and they add up. */
+/** The usage of a session or a turn. The upstream reports it once for each answer, and the reports are added up. */
 export class SocketUsage {
   readonly #shape: Dialect;
   #sum: TokenUsage | null = null;
@@ -18,7 +18,6 @@ export class SocketUsage {
     this.#shape = shape;
   }
 
-  /** Reads a message of the upstream. */
   read(frame: Frame): void {
     const text = textOf(frame);
     if (!MAY_REPORT.test(text)) return;
@@ -27,7 +26,6 @@ export class SocketUsage {
     this.#tiers = { ...this.#tiers, ...tiers };
   }
 
-  /** Whether anything was reported. */
   get isKnown(): boolean {
     return this.#sum !== null;
   }

@@ -22,14 +22,14 @@ import { Metering } from '../metering.ts';
 import { modelRule, referredPath } from '../model-rule.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import { LEFT, rejected, type CallerLeft, type Rejected } from '../result.ts';
-import { isSameWay } from './may-go-on.ts';
+import { isSameRoute } from './may-go-on.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** Maximum reroutes of a turn caused by moving groups before it is refused. */
 const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
 
-/** The facts that a turn waits with. */
+/** The parts of a turn that its wait needs. */
 interface TurnWait {
   readonly ticket: CallTicket;
   readonly room: Reservation;
@@ -37,7 +37,6 @@ interface TurnWait {
   readonly names: ReadNames;
 }
 
-/** A turn that has its slots. */
 export interface GrantedTurnSlots {
   readonly kind: 'granted';
   readonly candidate: Candidate;
@@ -45,31 +44,30 @@ export interface GrantedTurnSlots {
   readonly metering: Metering | null;
 }
 
-/** A turn that is refused. */
 interface RefusedTurn extends Rejected {
-  /** The key of the whole connection opens nothing any more. Absent: it does. */
+  /** Present if the key of the whole connection is no longer valid. */
   readonly isOfKey?: true;
 }
 
-/** By the configuration in force the turn would go another way than its connection: on a new one it will. */
+/** In the configuration in force the turn has another route than its connection, so it needs a new connection. */
 interface TurnMoved {
   readonly kind: 'elsewhere';
 }
 
 const ELSEWHERE: TurnMoved = { kind: 'elsewhere' };
 
-/** The connection on which turns are made. */
+/** The connection of the turns. */
 interface TurnConnection {
   readonly known: AuthenticatedCall;
   /** Of the call that each turn is. */
   readonly located: Located;
-  /** The key that it was made with. */
+  /** The key with which it was opened. */
   readonly key: UpstreamKey;
   /** Aborts when it ends. */
   readonly signal: AbortSource;
 }
 
-/** Gets the turns of a connection their slots, each by the configuration that is in force then. */
+/** Acquires the slots of a connection's turns, each by the configuration then in force. */
 export class TurnAdmission {
   readonly #connection: TurnConnection;
 
@@ -77,7 +75,7 @@ export class TurnAdmission {
     this.#connection = connection;
   }
 
-  /** Waits for the slots of a turn. `room`: what its message holds of the memory for bodies. */
+  /** Waits for the slots of a turn. `room` is the memory for bodies that its message holds. */
   async admit(
     create: CreateMessage,
     ticket: CallTicket,
@@ -107,7 +105,7 @@ export class TurnAdmission {
     return rejected({ reason: 'limiter_unavailable', message });
   }
 
-  /** Waits with the message, where there is room for that; a turn that need not wait is served in any case. */
+  /** Waits with the message if there is room for that. A turn that need not wait is served in any case. */
   async #wait(
     { call, routed, placements }: Candidate,
     { ticket, room, metering, names }: TurnWait,
@@ -136,7 +134,7 @@ export class TurnAdmission {
     return isForRoom ? tooManyBytes() : admitted;
   }
 
-  /** Plans a turn by the newest configuration: its key may be revoked by now. */
+  /** Plans a turn by the newest configuration, in which its key may be revoked. */
   async #plan(
     create: CreateMessage,
     version: number,
@@ -159,13 +157,13 @@ export class TurnAdmission {
     }
     const planned = await planAt(call, { ...located, upstream, model: create.model });
     if (planned.kind === 'rejected') return planned;
-    if (planned.members !== null || !isSameWay(planned, this.#connection)) return ELSEWHERE;
+    if (planned.members !== null || !isSameRoute(planned, this.#connection)) return ELSEWHERE;
     const forbidden = forbiddenAt(planned);
     return forbidden === null ? planned : rejected(forbidden);
   }
 }
 
-/** Reads the message as the body of such a call is read; null: every upstream takes the same model from it. */
+/** Checks the model like that of a request body. null if every upstream reads the same model from the message. */
 function unreadableModel({ frame, model }: CreateMessage): ErrorReply | null {
   const why = oddModel(frame, model);
   if (why === null) return null;
@@ -179,7 +177,7 @@ function oddModel(frame: CreateMessage['frame'], model: string | null): string |
   const state = scan.end();
   if (state.kind === 'twice') return 'it is named twice';
   if (state.kind === 'unreadable') return state.why;
-  // A server that speaks realtime too may read the model of a `response` or a `session` in the message.
+  // A server with realtime routes may read the model of a `response` or a `session` in the message.
   const models = readFrameModels(textOf(frame));
   if (models.kind === 'unreadable') return models.why;
   return models.main.every((one) => one === model) ? null : 'it names several models';
@@ -195,7 +193,7 @@ function estimateOf({ frame }: CreateMessage): ReturnType<typeof estimateCall> {
   return estimateCall({ ...facts, contentEncoding: null });
 }
 
-/** Reads the tiers that a turn asks for. Most messages do not contain the word, so they are not parsed. */
+/** The tiers that a turn requests. Most messages do not contain these words, so they are not parsed. */
 function tiersOf(create: CreateMessage): ServiceTiers {
   const text = textOf(create.frame);
   return /tier|speed|latency|\\u/i.test(text) ? estimateOf(create).tiers.asked : {};

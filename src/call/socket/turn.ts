@@ -17,16 +17,16 @@ import type { CandidateAttempt as Attempt } from '../call-attempts.ts';
 import { whereNextIfKept } from '../where-next.ts';
 import { SocketUsage } from './socket-usage.ts';
 
-/** How long the first event of an answer may take where the group says nothing. */
+/** Timeout of the first event of an answer if the group sets none. */
 const FIRST_EVENT_MS = 600_000;
 
-/** How long an answer that goes on by itself may take to do so: between two of its parts nothing else is said. */
-const GOES_ON_MS = 5_000;
+/** How long an answer with accepted input may take to continue. No event is sent between its parts. */
+const CONTINUE_MS = 5_000;
 
-/** How long an answer may take to begin behind an error that may be about something else. */
+/** How long an answer may take to begin after an error that may be about another message. */
 const IN_DOUBT_MS = 10_000;
 
-/** Statuses of an upstream that has no room: nothing but a turn is refused by them. */
+/** Statuses of an upstream without room. They always refuse a turn. */
 const NO_ROOM: ReadonlySet<number> = new Set([429, 503, 529]);
 
 interface TurnParts {
@@ -35,15 +35,21 @@ interface TurnParts {
   readonly metering: Metering | null;
   readonly turn: Attempt;
   readonly pipe: SocketPipe;
-  /** Whether an error that comes is the turn's for certain: it may be about something else that its client has sent. */
-  readonly isErrorIts: () => boolean;
-  /** Hears that its answer has begun. */
+  /** Whether an error certainly concerns the turn. It may be about another message of its client. */
+  readonly isOwnError: () => boolean;
+  /** Called when its answer has begun. */
   readonly onBegun: () => void;
 }
 
-/** One request for a response on a connection, while it holds its slots: from its message to the event that ends the answer. */
+/**
+ * One request for a response on a connection while it holds its slots: from its message to the event that ends the
+ * answer.
+ */
 export class Turn {
-  /** Its message, as long as it may be sent again; null: its answer has begun. A long answer need not keep a long request. */
+  /**
+   * Its message, while it may be sent again. null once its answer has begun, so that a long answer does not keep a long
+   * request.
+   */
   #frame: Frame | null;
   readonly #parts: TurnParts;
   readonly #answered = Promise.withResolvers<NotServed['where'] | null>();
@@ -51,16 +57,16 @@ export class Turn {
   readonly #idle: BoundWatch;
   #callOffHold = (): void => {};
   readonly #usage: SocketUsage;
-  /** Ends the turn whose answer has ended, and may go on by itself; null: it has not. */
+  /** Ends the turn whose answer has ended but may continue. null if it has not ended. */
   #endNow: (() => void) | null = null;
   #isAnswered = false;
   #hasBegun = false;
-  #isOver = false;
-  /** It was refused, and is tried again: what is left of this answer is nobody's. */
-  #goesAgain = false;
-  /** Latest state of the background run that the answer is; null: it is not a run. */
+  #hasEnded = false;
+  /** The turn was refused and is retried, so the remainder of this answer is discarded. */
+  #isRetried = false;
+  /** Latest state of the background run that the answer is. null if it is not a run. */
   #run: ReportedRun | null = null;
-  /** Inputs that the upstream has taken, and will go on with by itself. */
+  /** Inputs that the upstream has accepted and will continue with. */
   #steers = 0;
 
   constructor(create: CreateMessage, parts: TurnParts) {
@@ -76,12 +82,12 @@ export class Turn {
     admission.keep(() => pipe.cut('revoked'));
   }
 
-  /** Null: the answer has begun, or is an error that its caller was told. Otherwise where the turn is to be tried again. */
+  /** null if the answer has begun, or is an error that its caller received. Otherwise where the turn is retried. */
   get answered(): Promise<NotServed['where'] | null> {
     return this.#answered.promise;
   }
 
-  /** Resolves when the slots are given back. */
+  /** Resolves when the slots are released. */
   get ended(): Promise<void> {
     return this.#ended.promise;
   }
@@ -99,17 +105,19 @@ export class Turn {
   }
 
   /**
-   * Hears an event of its answer, and passes it on unless the turn is tried again. Whatever comes next must wait for the
-   * promise: an error is not passed on before it is known what it means.
+   * Receives an event of its answer, and forwards it unless the turn is retried. Later frames must wait for the
+   * promise, because an error is not forwarded before it is classified.
    */
-  hear(event: ResponsesEvent, frame: string): Promise<void> | void {
+  receive(event: ResponsesEvent, frame: string): Promise<void> | void {
     const { pipe } = this.#parts;
-    if (this.#goesAgain) return;
-    this.#noteHeard();
+    if (this.#isRetried) return;
+    this.#noteEvent();
     const { means, run } = event;
     this.#run = run ?? this.#run;
-    if (means.kind === 'error' && !this.#isOver) {
-      return this.#isIts(means.status) ? this.#refused(means, frame) : this.#heardOther(frame);
+    if (means.kind === 'error' && !this.#hasEnded) {
+      return this.#isTurnError(means.status)
+        ? this.#refused(means, frame)
+        : this.#passOtherError(frame);
     }
     if (!this.#isAnswered) this.#begun();
     pipe.toCaller(frame);
@@ -132,21 +140,21 @@ export class Turn {
     }
   }
 
-  #isIts(status: number): boolean {
-    return (!this.#hasBegun && NO_ROOM.has(status)) || this.#parts.isErrorIts();
+  #isTurnError(status: number): boolean {
+    return (!this.#hasBegun && NO_ROOM.has(status)) || this.#parts.isOwnError();
   }
 
   /**
-   * Passes on an error that may be about something else. Whoever sends such things must not have the slot given back while the
-   * answer goes on: it is held until that ends, or nothing more comes of it.
+   * Forwards an error that may be about another message. Such messages must not release the slot while the answer
+   * continues, so it is held until that ends, or nothing more arrives.
    */
-  #heardOther(frame: string): void {
+  #passOtherError(frame: string): void {
     const { pipe, candidate } = this.#parts;
     this.#idle.begin();
     pipe.toCaller(frame);
     if (this.#hasBegun) return;
     candidate.call.after(IN_DOUBT_MS, () => {
-      if (!this.#hasBegun && !this.#isOver) pipe.cut('idle');
+      if (!this.#hasBegun && !this.#hasEnded) pipe.cut('idle');
     });
   }
 
@@ -161,7 +169,7 @@ export class Turn {
     return this.#end(outcome ?? (isBroken ? 'failed' : 'cancelled'));
   }
 
-  #noteHeard(): void {
+  #noteEvent(): void {
     const { hold } = this.#parts.candidate.rules;
     if (hold.idleMs === null) this.#idle.end();
     else this.#idle.begin();
@@ -187,9 +195,9 @@ export class Turn {
       ctx.waitUntil(this.#end(outcome, settle));
     };
     if (this.#steers === 0) return end();
-    // It goes on with what it was sent meanwhile, on the same slot.
+    // The answer continues with the accepted input, on the same slot.
     this.#endNow = end;
-    after(GOES_ON_MS, () => {
+    after(CONTINUE_MS, () => {
       if (this.#endNow === end) end();
     });
   }
@@ -208,7 +216,7 @@ export class Turn {
     admission.report(refusal.signal, refusal.scope, isRepeat);
   }
 
-  /** Reads an error as the answer that it would have been, and goes on as with that. */
+  /** Reads an error as the HTTP answer that it would have been, and handles it like that. */
   async #refused(
     { status, headers }: Extract<ResponsesEvent['means'], { kind: 'error' }>,
     frame: string,
@@ -226,11 +234,11 @@ export class Turn {
       const isRepeat = turn.tries.noteRefused(candidate.located.upstream.id, signal);
       admission.report(signal, scope, isRepeat);
       outcome = isFinal ? 'refused' : 'failed';
-      const mayGoAgain = !wasAnswered && pipe.isOpen && this.#canBeSentAgain;
-      where = mayGoAgain ? whereNextIfKept(candidate, turn, signal.kind) : null;
+      const mayRetry = !wasAnswered && pipe.isOpen && this.#canBeSentAgain;
+      where = mayRetry ? whereNextIfKept(candidate, turn, signal.kind) : null;
     }
     if (where === null) pipe.toCaller(frame);
-    this.#goesAgain = where !== null;
+    this.#isRetried = where !== null;
     candidate.call.ctx.waitUntil(this.#end(outcome, metering?.notServed));
     this.#answered.resolve(where);
   }
@@ -241,8 +249,8 @@ export class Turn {
   }
 
   async #end(outcome: LeaseOutcome, settle?: Settle): Promise<void> {
-    if (this.#isOver) return this.ended;
-    this.#isOver = true;
+    if (this.#hasEnded) return this.ended;
+    this.#hasEnded = true;
     this.#idle.stop();
     this.#callOffHold();
     if (await this.#isHeldByRun()) this.#parts.admission.letGo();
@@ -251,7 +259,7 @@ export class Turn {
     this.#ended.resolve();
   }
 
-  /** Hands the slots over to the run that continues after the turn. False: there is no run. */
+  /** Transfers the slots to the run that continues after the turn. Returns false if there is no run. */
   async #isHeldByRun(): Promise<boolean> {
     const { candidate, admission } = this.#parts;
     if (this.#run?.state !== 'goes on' || candidate.rules.hold.maxRunMs === 0) return false;

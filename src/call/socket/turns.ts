@@ -28,28 +28,27 @@ import { CallAttempts } from '../call-attempts.ts';
 import { Turn } from './turn.ts';
 import { TurnAdmission, type GrantedTurnSlots } from './turn-admission.ts';
 
-/** Maximum bytes of messages that wait behind a turn which waits for its slot. */
+/** Maximum bytes of messages that wait behind a queued turn. */
 const BEHIND_BYTES_MAX = 1_048_576;
 
-/** Bytes that a message holds besides, however small it is. */
+/** Memory of each message in addition to its bytes. */
 const MESSAGE_BYTES = 128;
 
 const STEERS_NOTHING: ErrorReply = {
   reason: 'body_unreadable',
   message:
-    'The message steers a response, but no response is running on its stream. Send response.create first, and steer the response while it runs.',
+    'The message steers a response, but no response is running on its stream. Send `response.create` first, and steer the response while it runs.',
 };
 
 const UNREADABLE: ErrorReply = {
   reason: 'body_unreadable',
   message:
-    'The message could not be read. Send it as one JSON object in UTF-8, with its type, its model and its stream_id once each, named in lower case.',
+    'The message could not be read. Send one JSON object in UTF-8, with `type`, `model` and `stream_id` at most once each, in lower case.',
 };
 
 /**
- * The turns of one connection. Messages of the client pass on in their order: behind one that waits for its slot those of
- * the same stream wait. Each stream has one answer at a time, as the upstream would have it, so that it is known whose end an
- * end is.
+ * The turns of one connection. Messages of the client are forwarded in order. Behind a queued turn, messages of the
+ * same stream wait. Each stream has one answer at a time, as upstreams require, so that every end has its turn.
  */
 export class Turns {
   readonly #known: AuthenticatedCall;
@@ -59,21 +58,21 @@ export class Turns {
   readonly #admission: TurnAdmission;
   readonly #running = new Map<string | null, Turn>();
   #pipe: SocketPipe | null = null;
-  /** Longest silence between two turns, by the groups of the last turn; null: no limit. */
+  /** Longest silence between two turns, by the groups of the last turn. null if there is no limit. */
   #idleMs: number | null;
-  /** Null: a turn runs or waits. */
+  /** null while a turn runs or is queued. */
   #idle: BoundWatch | null = null;
-  /** Messages that wait behind a turn, by the stream of both. */
+  /** Messages that wait behind a turn, by their common stream. */
   readonly #behind = new Map<string | null, ClientMessage[]>();
   #behindBytes = 0;
   /** Model of the last request. */
   #model: string | null = null;
-  /** Messages sent that an error of the upstream may be about, in place of a turn. */
+  /** Messages sent that an error of the upstream may be about, instead of a turn. */
   #others = 0;
-  /** Those of them that it has read: the answer to a later one has begun, and it reads one after the other. */
+  /** How many of them the upstream has read. It reads in order, and the answer to a later message has begun. */
   #othersRead = 0;
 
-  /** @param located of the call that each turn is; @param key the one that the connection was made with */
+  /** @param located of the call that each turn is @param key the key with which the connection was opened */
   constructor(known: AuthenticatedCall, located: Located, key: UpstreamKey) {
     this.#known = known;
     this.#shape = located.operation.shape;
@@ -94,16 +93,16 @@ export class Turns {
   }
 
   fromUpstream(frame: Frame): Promise<void> | void {
-    // Before its first event anything may be the answer to a turn.
+    // Before its first event any frame may be the answer to a turn.
     const mayReport = isReporting(frame) || this.#isOneUnanswered;
     const event = mayReport && this.#running.size > 0 ? readEvent(frame) : null;
     const turn = event === null ? null : this.#turnOf(event.streamId);
-    if (event !== null && turn !== null) return turn.hear(event, frame as string);
+    if (event !== null && turn !== null) return turn.receive(event, frame as string);
     this.#idle?.begin();
     this.#pipe?.toCaller(frame);
   }
 
-  /** Nothing passes any more: what waits for its slot need not wait. */
+  /** No more messages can be forwarded, so queued turns stop waiting. */
   noteEnd(): void {
     this.#over.abort();
     this.#wake();
@@ -119,19 +118,18 @@ export class Turns {
     this.#idle.begin();
   }
 
-  /** Stops the idle timer. */
   #wake(): void {
     this.#idle?.end();
     this.#idle?.stop();
     this.#idle = null;
   }
 
-  /** The upstream holds the connection no longer. */
+  /** The upstream has released the connection. */
   async end(end: SocketEnd): Promise<void> {
     await Promise.all([...this.#running.values()].map((turn) => turn.cut(end)));
   }
 
-  /** Whether no turn runs or waits. */
+  /** Whether no turn runs or is queued. */
   get isAtRest(): boolean {
     return this.#running.size === 0 && this.#behind.size === 0;
   }
@@ -141,7 +139,7 @@ export class Turns {
     return false;
   }
 
-  /** An event that names no stream is of the only turn that there is. */
+  /** An event without a stream belongs to the only turn. */
   #turnOf(streamId: string | null): Turn | null {
     const named = this.#running.get(streamId);
     if (named !== undefined) return named;
@@ -168,10 +166,10 @@ export class Turns {
     if (!isCreate(message)) return this.#passOther(frame);
     this.#wake();
     this.#behind.set(streamId, []);
-    this.#known.ctx.waitUntil(this.#run(message).finally(() => this.#goOn(streamId)));
+    this.#known.ctx.waitUntil(this.#run(message).finally(() => this.#takeHeld(streamId)));
   }
 
-  /** Passes on what asks for nothing. Not every upstream knows it. */
+  /** Forwards a message that requests no response. Not every upstream accepts it. */
   #passOther(frame: Frame): void {
     this.#others += 1;
     this.#pipe?.toUpstream(frame);
@@ -183,8 +181,8 @@ export class Turns {
     if (this.#behindBytes > BEHIND_BYTES_MAX) this.#pipe?.cut('overfull');
   }
 
-  /** Passes on what has waited behind a turn, up to the next one. */
-  #goOn(streamId: string | null): void {
+  /** Forwards messages that waited behind a turn, up to the next turn. */
+  #takeHeld(streamId: string | null): void {
     const behind = this.#behind.get(streamId) ?? [];
     this.#behind.delete(streamId);
     for (const message of behind) {
@@ -196,7 +194,7 @@ export class Turns {
 
   /** Runs a turn until its answer begins, or it is refused. */
   async #run(create: CreateMessage): Promise<void> {
-    // Never rejects: what breaks ends the connection.
+    // Never rejects: an error ends the connection.
     try {
       await this.#running.get(create.streamId)?.ended;
       await this.#tryUntilAnswered(create);
@@ -206,7 +204,7 @@ export class Turns {
   }
 
   async #tryUntilAnswered(create: CreateMessage): Promise<void> {
-    // It is in memory whatever anybody says: who waits with much of it takes the room of others.
+    // The message is in memory in any case, so a queued turn takes room from others.
     const room = bodyBudget.count(sizeOf(create.frame));
     try {
       await this.#tryWithin(room, create);
@@ -223,10 +221,10 @@ export class Turns {
       const granted = await this.#admit(create, ticket, room);
       const pipe = this.#pipe;
       if (granted === null || pipe === null) return;
-      const asked = { listener: null, hasNext: false, firstTokenMs: null, hasOtherPlace: false };
+      const alone = { listener: null, hasNext: false, firstTokenMs: null, hasOtherPlace: false };
       const turn = new Turn(create, {
         ...granted,
-        turn: { ticket, tries: attempts, ...asked },
+        turn: { ticket, tries: attempts, ...alone },
         pipe,
         ...this.#doubts(),
       });
@@ -246,18 +244,18 @@ export class Turns {
     }
   }
 
-  /** Tells errors of a turn that is to be sent now from those of other messages. */
-  #doubts(): { readonly isErrorIts: () => boolean; readonly onBegun: () => void } {
+  /** Distinguishes errors of a turn that is about to be sent from those of other messages. */
+  #doubts(): { readonly isOwnError: () => boolean; readonly onBegun: () => void } {
     const before = this.#others;
     return {
-      isErrorIts: () => this.#others === this.#othersRead,
+      isOwnError: () => this.#others === this.#othersRead,
       onBegun: () => {
         this.#othersRead = Math.max(this.#othersRead, before);
       },
     };
   }
 
-  /** Gets a turn its slots. Null: it was told why not, or nobody is there any more. */
+  /** Acquires the slots of a turn. null if it was refused, or its caller has left. */
   async #admit(
     create: CreateMessage,
     ticket: CallTicket,
@@ -270,7 +268,7 @@ export class Turns {
         return admitted;
       case 'rejected':
         this.#refuse(create, admitted.reply);
-        // The connection is nobody's any more.
+        // The key of the whole connection is no longer valid.
         if (admitted.isOfKey) this.#pipe?.cut('key_invalid');
         return null;
       case 'elsewhere':

@@ -12,8 +12,8 @@ import { mayBeRenamed, RENAMED_BYTES_MAX } from '../renamed-body.ts';
 import { LEFT, rejected, type CallerLeft, type Rejected } from '../result.ts';
 
 /**
- * Reasons for which another upstream would not reject the call. What broke on the way to the upstream is not
- * among them: a call whose body is kept goes elsewhere as `Again`, and of any other none is left.
+ * Reasons for which another upstream would not reject the call. Failed connections are not included: a call whose body
+ * is kept goes elsewhere as `NotServed`, and no other has a body left.
  */
 const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'queue_full',
@@ -31,36 +31,36 @@ const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'too_many_bytes_waiting',
 ]);
 
-/** Tells whether another upstream may serve a call that is rejected for this reason. */
+/** Returns whether another upstream may serve a call that was rejected for this reason. */
 export function mayServeElsewhere(reason: Reason): boolean {
   return OF_THIS_UPSTREAM.has(reason);
 }
 
-/** One upstream that the configuration lets a call spill to. */
+/** One upstream to which the configuration lets a call spill. */
 interface SpillEntry {
   readonly upstream: Upstream;
-  /** Name of the model there; null: as the caller calls it. */
+  /** Name of the model there. null if the caller's name is kept. */
   readonly model: string | null;
 }
 
-/** A call at an upstream that it may spill to. */
+/** A call at an upstream to which it may spill. */
 interface SpillCandidate extends Candidate {
   readonly entry: SpillEntry;
   /** Whether its body must name another model there. */
   readonly renamesBody: boolean;
 }
 
-/** The candidates of a call after its own upstream, and how long it waits at each before the last. */
+/** The candidates of a call after its own upstream, and how long it waits at each except the last. */
 export interface SpillPlan {
   next: readonly SpillCandidate[];
   readonly afterMs: number;
-  /** Timeout for the first content at each of them except the last. null if there is none. */
+  /** Timeout in milliseconds for the first content at each of them except the last. null if there is none. */
   readonly firstTokenMs: number | null;
-  /** Names of the groups with members that the call has been in: each has chosen among all its places. */
+  /** Names of the groups with members in which the call has already been. Each has considered all its members. */
   been: readonly string[];
 }
 
-/** Plans where else a call may go. Nowhere, unless one of its groups says so. */
+/** Plans the other candidates of a call. There are none unless one of its groups configures them. */
 export async function planSpill(from: Candidate): Promise<SpillPlan> {
   const { call, located, rules } = from;
   const { onSaturated } = rules;
@@ -69,19 +69,19 @@ export async function planSpill(from: Candidate): Promise<SpillPlan> {
     return { next: [], afterMs: 0, firstTokenMs: null, been };
   }
   const { spill_to: entries, after_ms: afterMs } = onSaturated;
-  // A directory of the version before knows nothing of it.
+  // A directory of the previous release does not return this field.
   const firstTokenMs = onSaturated.first_token_ms ?? onSaturated.first_byte_ms ?? null;
   const listed = entries.flatMap((entry): SpillEntry[] => {
     const { upstream: id, model } =
       typeof entry === 'string' ? { upstream: entry, model: null } : entry;
     const upstream = call.table.upstreams.get(id);
     if (upstream === undefined || !isOpenTo(call, upstream)) return [];
-    // One list may serve several upstreams: each goes to the others.
+    // One list may serve several upstreams, each of which spills to the others.
     const isHere = upstream === located.upstream && (model === null || model === located.model);
     return isHere ? [] : [{ upstream, model }];
   });
   const planned = await Promise.all(listed.map((entry) => spillTo(entry, call, located)));
-  // One that can go nowhere else has nothing to gain from leaving its own queue.
+  // A call without another candidate gains nothing by leaving its own queue.
   const possible = planned
     .filter((one) => one !== null)
     .filter((one) => !one.renamesBody || mayBeRenamed(one.call));
@@ -89,8 +89,8 @@ export async function planSpill(from: Candidate): Promise<SpillPlan> {
 }
 
 /**
- * Leaves out the candidates in a group with members that the call was in before: none of them had room, and what the
- * group as a whole forbids holds for the call under any name of its model.
+ * Omits candidates in a group with members in which the call has already been. None of its members had room, and a
+ * rejection by the group as a whole applies to the call under any name of its model.
  */
 function toOtherGroups(
   candidates: readonly SpillCandidate[],
@@ -110,21 +110,21 @@ function namesWithMembers({ placements }: Candidate): string[] {
 }
 
 /**
- * Tells whether a call may go on to an upstream, as far as that shows before its groups there are known: a key of its
- * caller's goes nowhere else, one of the operator's, the upstream's or a member's, out behind a gateway key only.
+ * Returns whether a call may be sent to an upstream, as far as that is known before its groups there. A caller's own
+ * key is sent to no other upstream, and the operator's key of an upstream or a member only behind a gateway key.
  */
 function isOpenTo({ caller, table: { routes } }: AuthenticatedCall, upstream: Upstream): boolean {
   if (upstream.isKeyless) return true;
   return caller.gatewayKeyId !== null && (upstream.secret !== null || routes.hasMembers);
 }
 
-/** The ticket of a call that waits here so long, from now on, and then goes on to its next candidate. */
+/** The ticket of a call that waits here for this long from now on, and then continues with its next candidate. */
 export function ticketUntilNext(ticket: CallTicket, afterMs: number): CallTicket {
   const maxWaitMs = afterMs === 0 ? 0 : Math.round(steadyClock.now() - ticket.enqueuedAt) + afterMs;
   return { ...ticket, maxWaitMs: Math.min(ticket.maxWaitMs ?? Infinity, maxWaitMs) };
 }
 
-/** Plans a call, as its caller made it, at another upstream; null: it cannot go there, whatever its body is. */
+/** Plans the original call at another upstream. null if it cannot be sent there, whatever its body. */
 async function spillTo(
   entry: SpillEntry,
   call: AuthenticatedCall,
@@ -136,7 +136,7 @@ async function spillTo(
   const operation = operationOf(call, upstream, path, located.operation);
   if (operation.socket === 'unserved') return null;
   if (model !== null && operation.model.from === 'path' && operation.model.value !== model) {
-    // A path whose name cannot be changed here: the call would count as one model and be served by another.
+    // The name in this path cannot be changed, so the call would count as one model and be served by another.
     if (path === siblingPath(located.upstream, upstream, located.path, null)) return null;
   }
   const there = { ...located, upstream, path, operation, model: model ?? located.model };
@@ -146,7 +146,7 @@ async function spillTo(
   return { ...candidate, entry, renamesBody };
 }
 
-/** Takes the next candidate that the call can go to from the plan, with its body as it is to be there. */
+/** Takes the next possible candidate from the plan, with the body that the call needs there. */
 export async function nextCandidate(
   plan: SpillPlan,
   from: Candidate,
@@ -155,7 +155,7 @@ export async function nextCandidate(
   const { body, table } = call;
   const asCalled = spilledFrom ?? located;
   body.restore();
-  // By a newer configuration they may be others.
+  // A newer configuration may have others.
   const planned = await Promise.all(
     plan.next.map(async (one) =>
       one.call.table === table ? one : spillTo(one.entry, call, asCalled),
@@ -169,13 +169,13 @@ export async function nextCandidate(
   );
   for (const [index, one] of possible.entries()) {
     const { model } = one.entry;
-    // What is read for one candidate must be there for the next.
+    // A body that is read for one candidate must be available for the next.
     if (model !== null && asCalled.operation.model.from !== 'path') {
       const kept = await body.keep(RENAMED_BYTES_MAX, call.signal);
       if (kept === 'aborted') return body.fault === null ? LEFT : rejected(body.fault);
     }
     if (one.renamesBody && model !== null) {
-      // It stays kept, so that the call cannot be cut short meanwhile.
+      // It stays kept, so that the call cannot be cut meanwhile.
       await body.unpack(call.request, (bytes) => bytes);
       if (!body.rename(model)) continue;
     }
