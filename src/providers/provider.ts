@@ -28,8 +28,8 @@ export interface Provider {
   /** Prefixes of its keys, in lower case. They identify a key in a location where no key belongs. */
   readonly keyPrefixes?: readonly string[];
   /**
-   * Scheme and host only, so that the path that an SDK appends to its base URL follows the upstream's id unchanged.
-   * null if each account or region has its own, so the upstream must be configured.
+   * Scheme and host only, so that the path that an SDK appends to its base URL follows the upstream's id unchanged. If
+   * it is null, each account or region has its own, and the upstream must be configured.
    */
   readonly baseUrl: string | null;
   /** Hosts other than that of the base URL, in lower case. */

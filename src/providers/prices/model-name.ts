@@ -5,10 +5,10 @@ const SNAPSHOT = /[-@](?:latest|default|\d{8}|\d{4}-\d{2}-\d{2}|00\d)$/;
 const VERSION = /(?:-v1|-v\d+:\d+)$/;
 
 /**
- * Lists the names under which a model's price may be listed, the most specific first: the whole name, then with one
- * part of its path (`vendor/model`), then with none, because `models/` or `publishers/google/models/` may precede it.
- * Each is also listed without a snapshot suffix: `-2024-08-06`, `@20250929`, `-20250929-v1:0`, `-latest`, `-001`. Any
- * other suffix makes it another model: `gpt-4-32k` and `gpt-4.5` do not cost what `gpt-4` does.
+ * Lists the names under which a model's price may be listed, the most specific first. They are the whole name, then the
+ * name with one part of its path (`vendor/model`), then without any, because `models/` or `publishers/google/models/`
+ * may precede it. Each is also listed without a snapshot suffix: `-2024-08-06`, `@20250929`, `-20250929-v1:0`,
+ * `-latest`, `-001`. Any other suffix makes it another model: `gpt-4-32k` and `gpt-4.5` do not cost what `gpt-4` does.
  */
 export function listedNames(model: string): readonly string[] {
   let names = known.get(model);

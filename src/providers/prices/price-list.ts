@@ -11,8 +11,8 @@ export type RateRow = readonly [
 
 /**
  * The prices of some models of one upstream. The names are separated by spaces, in lower case, and without `models/` or
- * a vendor before them, unless the prices of two vendors differ. For models that cost more with a long prompt, the
- * rates are followed by the number of input tokens from which on the whole call has other rates, and by these rates.
+ * a vendor before them, unless the prices of two vendors differ. Models that cost more with a long prompt have a last
+ * element: the number of input tokens above which other rates apply to the whole call, and these rates.
  */
 type PriceRow = readonly [
   models: string,

@@ -100,7 +100,7 @@ class MultipartModelScan implements ModelScan {
       if (this.#isModel) this.#value.add(byte);
       if (this.#place === 'boundary_end') this.#boundaryEnd(byte);
       else if (this.#place === 'headers') this.#header(byte, this.#offset + at);
-      else if (this.#place === 'end') this.#behind(byte);
+      else if (this.#place === 'end') this.#afterForm(byte);
       else this.#valueByte(byte, this.#offset + at);
       at += 1;
     }
@@ -199,7 +199,7 @@ class MultipartModelScan implements ModelScan {
   }
 
   /** Rejects content after the form, which some parsers would still read as a part. */
-  #behind(byte: number): void {
+  #afterForm(byte: number): void {
     const isBlank = isLineEnd(byte) || byte === LF;
     if (!isBlank) this.#state = unreadable('something follows the form');
   }

@@ -57,7 +57,7 @@ export type ModelRead =
   | {
       readonly kind: 'found';
       readonly model: string;
-      /** Whether the body asks for a stream, if that was looked for. */
+      /** Whether the body requests a stream, if the search includes that. */
       readonly isStream: boolean;
       readonly body: OutgoingBody;
     }

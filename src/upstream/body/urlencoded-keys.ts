@@ -11,7 +11,7 @@ const EQUALS = 0x3d;
 /** Maximum bytes of a name, because each byte may be written as `%68`. */
 const ESCAPED_BYTES_MAX = 3 * VALUE_BYTES_MAX;
 
-/** Looks for gateway keys in the fields of application/x-www-form-urlencoded. */
+/** Searches the fields of application/x-www-form-urlencoded for gateway keys. */
 export function createUrlencodedKeyScan(own: string | null): KeyScan {
   return new UrlencodedKeyScan(own);
 }

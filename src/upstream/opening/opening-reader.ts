@@ -6,8 +6,12 @@ import { hasContent, judgeRecord, type Judgement } from './judge-record.ts';
 import { MessageJudge } from './message-judge.ts';
 
 /**
- * How a response is formatted, according to its type: as server-sent events, as Amazon's messages, as one JSON value on
- * each line, as one JSON text, which may be an array of records, or as any of them except messages.
+ * The format of a response, according to its type.
+ * - `events`: server-sent events.
+ * - `messages`: Amazon's messages.
+ * - `lines`: one JSON value on each line.
+ * - `json`: one JSON text, which may be an array of records.
+ * - `text`: any of them except `messages`.
  */
 export type AnswerForm = 'events' | 'messages' | 'lines' | 'json' | 'text';
 

@@ -82,7 +82,7 @@ export function classify(
   }
   const plain = plainPath(path);
   const plainOperation = operationAt(method, plain, dialect);
-  // The most likely reading by a server that takes a slot. A decorated model name must not change the model.
+  // Use the most likely reading in which the call takes a slot. A decorated model name must not change the operation.
   const { isDeployment, ...operation } =
     readingsOf(plain)
       .map((reading) => operationAt(method, reading, dialect))

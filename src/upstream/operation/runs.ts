@@ -1,9 +1,9 @@
 import { readingsOf } from './path-readings.ts';
 
 /**
- * Runs continue at an upstream after the response to the call that started them, and are requested by their ids:
- * background responses and interactions, runs of assistants' threads, videos, Bedrock's asynchronous invocations,
- * Gemini's operations.
+ * Runs continue at an upstream after the response to the call that started them, and are requested by their ids. They
+ * are background responses and interactions, runs of assistants' threads, videos, Bedrock's asynchronous invocations,
+ * and Gemini's operations.
  */
 
 /**
@@ -67,16 +67,16 @@ export interface ReportedRun {
 /** Reads the state of a run from a value. Returns null if it contains none. */
 export function runIn(value: unknown): ReportedRun | null {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
-  const said = value as Readonly<Record<string, unknown>>;
-  const id = [said['id'], said['invocationArn'], said['name']].find(isId);
+  const fields = value as Readonly<Record<string, unknown>>;
+  const id = [fields['id'], fields['invocationArn'], fields['name']].find(isId);
   // A foreground response has no run.
-  if (id === undefined || said['background'] === false) return null;
-  const state = stateOf(said);
+  if (id === undefined || fields['background'] === false) return null;
+  const state = stateOf(fields);
   return state === null ? null : { id, state };
 }
 
-function stateOf(said: Readonly<Record<string, unknown>>): ReportedRun['state'] | null {
-  const { status, done, deleted, invocationArn, name } = said;
+function stateOf(fields: Readonly<Record<string, unknown>>): ReportedRun['state'] | null {
+  const { status, done, deleted, invocationArn, name } = fields;
   if (deleted === true) return 'cancelled';
   if (typeof status === 'string') {
     if (CONTINUING.has(status.toLowerCase().replace(/[\s_-]/g, ''))) return 'goes on';

@@ -109,7 +109,7 @@ const OF_KEY: UpstreamRefusal = {
 
 const UNAUTHORIZED = 401;
 
-/** The status of an answer that may contain an error. */
+/** The status of a response that may contain an error. */
 const OK = 200;
 
 /** Whether a response with this status may be a refusal, so that its body has to be read. */

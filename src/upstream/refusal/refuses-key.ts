@@ -52,8 +52,8 @@ const isOfKeyWith400 = isSentence(
 );
 
 /**
- * Codes and phrases of a 401 about what the caller asks for, which need not affect other callers with the same key: an
- * organization that the key does not belong to, or a route that it is not for.
+ * Codes and phrases of a 401 that is about the request, and so need not affect other callers with the same key.
+ * Examples are an organization that the key does not belong to, or a route that it is not valid for.
  */
 const CALL_CODES: ReadonlySet<string> = new Set([
   'mismatched_organization',

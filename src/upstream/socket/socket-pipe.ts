@@ -204,7 +204,7 @@ function closeSide(side: WebSocket, { code, reason }: SocketClose): void {
   }
 }
 
-/** A reserved close code was not received by the rules, and cannot be passed on. */
+/** A reserved close code violates the protocol and cannot be passed on. */
 function closeAnyhow(side: WebSocket): void {
   try {
     side.close(1002);

@@ -16,12 +16,12 @@ const ATTEMPTS_MAX = 4;
 
 /**
  * Calls an upstream. Some upstreams write more than the end of a response: more than its length, or a body on a 204.
- * workerd 2026-09-18 reuses the connection and takes those bytes for the beginning of the next, unrelated response.
- * workerd 2026-11-17 does not, but a Worker cannot choose its version.
+ * The version 2026-09-18 of workerd reuses the connection and takes those bytes for the beginning of the next,
+ * unrelated response. Version 2026-11-17 does not, but a Worker cannot choose its version.
  *
- * A Worker cannot prevent the reuse of a connection, but such a call discards it. The call is therefore retried if its
- * body is available: `again` returns the body, and is null otherwise. The upstream may already have worked on the
- * failed attempt. Its connection is closed, as if the caller had left.
+ * A Worker cannot prevent the reuse of a connection, but a call that fails in this way discards it. The call is
+ * therefore retried if its body is available: `again` returns the body, and is null otherwise. The upstream may already
+ * have worked on the failed attempt. Its connection is closed, as if the caller had left.
  */
 export async function fetchAnswer(
   fetcher: Fetcher,

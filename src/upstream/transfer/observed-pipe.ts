@@ -170,10 +170,10 @@ class Observer {
 
   #watch(): void {
     if (this.#isOver) return;
-    const behind = this.#sent.bytes - this.#delivered.bytes;
-    if (this.#delivered.isReading && behind > 0) this.#stalled?.begin();
+    const backlog = this.#sent.bytes - this.#delivered.bytes;
+    if (this.#delivered.isReading && backlog > 0) this.#stalled?.begin();
     else this.#stalled?.end();
-    if (this.#sent.isReading && behind === 0) this.#idle?.begin();
+    if (this.#sent.isReading && backlog === 0) this.#idle?.begin();
     else this.#idle?.end();
   }
 

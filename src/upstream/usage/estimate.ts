@@ -127,8 +127,8 @@ class JsonEstimator implements BodyEstimator {
 
 function inputOnly(inputTokens: number, tiers: RequestedTiers): BodyCallEstimate {
   const leastInputTokens = 0;
-  const asked = { maxOutputTokens: null, isStream: false, wantsUsage: false };
-  return { inputTokens, leastInputTokens, ...asked, tiers };
+  const unread = { maxOutputTokens: null, isStream: false, wantsUsage: false };
+  return { inputTokens, leastInputTokens, ...unread, tiers };
 }
 
 function tokensOf(bytes: number): number {

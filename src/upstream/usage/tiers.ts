@@ -56,7 +56,7 @@ const FIRST_LETTERS: ReadonlySet<number> = new Set(
 
 /** Reads the tiers that a body requests, in all dialects, as strictly as a model is read. */
 export class TierReader {
-  readonly #asked: Partial<Record<TierField, string>> = {};
+  readonly #requested: Partial<Record<TierField, string>> = {};
   readonly #names: Partial<Record<TierField, string>> = {};
   #odd: RequestedTiers['odd'] = null;
   /** The field whose value comes next, and its name in the body. */
@@ -108,16 +108,16 @@ export class TierReader {
     const isCut = end - start - 2 > Math.min(kept.length, TIER_BYTES_MAX);
     const tier = isCut ? null : textOf(kept);
     if (tier === null) this.#note(name, 'is too long or not a valid string');
-    else if (this.#asked[field] !== undefined) this.#note(name, 'occurs twice');
+    else if (this.#requested[field] !== undefined) this.#note(name, 'occurs twice');
     else {
-      this.#asked[field] = tier.toLowerCase();
+      this.#requested[field] = tier.toLowerCase();
       this.#names[field] = name;
     }
     return true;
   }
 
   read(): RequestedTiers {
-    return { asked: this.#asked, names: this.#names, odd: this.#odd, isUnread: false };
+    return { asked: this.#requested, names: this.#names, odd: this.#odd, isUnread: false };
   }
 
   #note(field: string, why: string): void {

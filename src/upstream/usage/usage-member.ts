@@ -61,8 +61,8 @@ function memberAt(event: Uint8Array, start: number): EventPart | null {
   let before = start;
   while (isBlank(event[before - 1])) before -= 1;
   if (event[before - 1] === COMMA) return { start: before - 1, end };
-  const behind = blanksFrom(event, end);
-  return { start, end: event[behind] === COMMA ? blanksFrom(event, behind + 1) : end };
+  const next = blanksFrom(event, end);
+  return { start, end: event[next] === COMMA ? blanksFrom(event, next + 1) : end };
 }
 
 /** Whether a position is in a data line that begins with an object, and the event has choices. */
@@ -86,8 +86,8 @@ function lastOf(event: Uint8Array, text: Uint8Array, before: number): number {
 function isLastLevel(event: Uint8Array, position: number): boolean {
   const end = skip(event, position, 1);
   if (end < 0 || event[end - 1] !== CLOSE_BRACE) return false;
-  const behind = blanksFrom(event, end);
-  return behind === event.length || isLineEnd(event[behind]);
+  const next = blanksFrom(event, end);
+  return next === event.length || isLineEnd(event[next]);
 }
 
 /**

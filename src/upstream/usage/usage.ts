@@ -161,10 +161,10 @@ function fromInputAndOutput(
 }
 
 function fromOneStep(fields: Readonly<Record<string, unknown>>, shape: Dialect): TokenUsage | null {
-  const asked = count(fields, 'input_tokens');
+  const sent = count(fields, 'input_tokens');
   const written = count(fields, 'output_tokens');
-  if (asked === null && written === null) return null;
-  const [input, output] = [asked ?? 0, written ?? 0];
+  if (sent === null && written === null) return null;
+  const [input, output] = [sent ?? 0, written ?? 0];
   const total = count(fields, 'total_tokens');
   const details = {
     ...inner(fields, 'input_tokens_details'),
