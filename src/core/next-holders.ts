@@ -152,10 +152,10 @@ export function noteNextHolderReturned(
   claim: Claim,
   now: InstantMs,
 ): void {
-  let heir = claim.leaseId;
+  let nextHolder = claim.leaseId;
   for (const before of claim.heirOf) {
-    if (state.bound.heirsBefore.delete(heir)) noteHandedOver(state, member, before, now);
-    heir = before;
+    if (state.bound.heirsBefore.delete(nextHolder)) noteHandedOver(state, member, before, now);
+    nextHolder = before;
   }
 }
 

@@ -54,17 +54,17 @@ export function prefetchFor(
   const count = Math.min(wanted, Math.floor(max * PREFETCHED_USE_MAX) - state.slotsInUse);
   if (count < 1) return null;
   const attachment = state.nextAttachment++;
-  const loan = known ?? newPrefetch(state, sole, isolate, attachment);
+  const prefetch = known ?? newPrefetch(state, sole, isolate, attachment);
   const ids = Array.from({ length: count }, (_, index) =>
     leaseId(`${isolate}~${attachment}.${index + 1}`),
   );
-  changePrefetch(prefetching, loan, () => {
-    for (const id of ids) loan.slots.add(id);
+  changePrefetch(prefetching, prefetch, () => {
+    for (const id of ids) prefetch.slots.add(id);
   });
-  loan.until = instant(Math.max(loan.until, after(now, PREFETCH_TTL_MS)));
+  prefetch.until = instant(Math.max(prefetch.until, after(now, PREFETCH_TTL_MS)));
   countPrefetched(state, count);
   noteHandedOut(state.bound, sole.id, count, now);
-  return { loan: loan.id, slots: ids, attachment };
+  return { loan: prefetch.id, slots: ids, attachment };
 }
 
 /**
@@ -88,10 +88,10 @@ function newPrefetch(
   const id = leaseId(`${isolate}~${attachment}`);
   const unused = { used: 0, others: atUpstream(state, member), until: instant(0), attachment: 0 };
   const none = { missingSince: null, isRecalled: false };
-  const loan: Prefetch = { id, isolate, slots: new Set(), ...unused, ...none };
-  lending.loans.set(id, loan);
-  lending.growing.set(isolate, loan);
-  return loan;
+  const prefetch: Prefetch = { id, isolate, slots: new Set(), ...unused, ...none };
+  lending.loans.set(id, prefetch);
+  lending.growing.set(isolate, prefetch);
+  return prefetch;
 }
 
 /**
@@ -123,9 +123,9 @@ function hasEntries(record: object): boolean {
 export function recallPrefetched(state: GroupState, now: InstantMs, effects: Effect[]): void {
   const { growing } = state.lending;
   if (growing.size === 0 || mayPrefetch(state, now)) return;
-  for (const loan of growing.values()) {
-    loan.isRecalled = true;
-    effects.push({ kind: 'recalled', loanId: loan.id });
+  for (const prefetch of growing.values()) {
+    prefetch.isRecalled = true;
+    effects.push({ kind: 'recalled', loanId: prefetch.id });
   }
   growing.clear();
 }
@@ -143,12 +143,12 @@ export function keepPrefetch(
   }: { readonly loanId: LeaseId; readonly isNew: boolean; readonly told: KeeperReport },
   now: InstantMs,
 ): void {
-  const loan = state.lending.loans.get(loanId);
-  noteTold(state, loan, report, now);
-  if (loan === undefined) return;
-  if (isNew) loan.attachment = state.nextAttachment++;
-  loan.until = after(now, LEASE_TTL_MS);
-  recallIncomplete(state, loan, report, now);
+  const prefetch = state.lending.loans.get(loanId);
+  noteTold(state, prefetch, report, now);
+  if (prefetch === undefined) return;
+  if (isNew) prefetch.attachment = state.nextAttachment++;
+  prefetch.until = after(now, LEASE_TTL_MS);
+  recallIncomplete(state, prefetch, report, now);
 }
 
 /**
@@ -157,15 +157,15 @@ export function keepPrefetch(
  */
 function recallIncomplete(
   { lending }: GroupState,
-  loan: Prefetch,
+  prefetch: Prefetch,
   { known }: KeeperReport,
   now: InstantMs,
 ): void {
-  if (known >= loan.slots.size) loan.missingSince = null;
-  else loan.missingSince ??= now;
-  if (loan.missingSince === null || now < after(loan.missingSince, PREFETCH_TTL_MS)) return;
-  loan.isRecalled = true;
-  if (lending.growing.get(loan.isolate) === loan) lending.growing.delete(loan.isolate);
+  if (known >= prefetch.slots.size) prefetch.missingSince = null;
+  else prefetch.missingSince ??= now;
+  if (prefetch.missingSince === null || now < after(prefetch.missingSince, PREFETCH_TTL_MS)) return;
+  prefetch.isRecalled = true;
+  if (lending.growing.get(prefetch.isolate) === prefetch) lending.growing.delete(prefetch.isolate);
 }
 
 /**
@@ -176,9 +176,9 @@ export function leavePrefetch(
   { loanId, attachment }: { readonly loanId: LeaseId; readonly attachment: number },
   now: InstantMs,
 ): void {
-  const loan = lending.loans.get(loanId);
-  if (loan?.attachment !== attachment) return;
-  loan.until = instant(Math.min(loan.until, after(now, PREFETCH_TTL_MS)));
+  const prefetch = lending.loans.get(loanId);
+  if (prefetch?.attachment !== attachment) return;
+  prefetch.until = instant(Math.min(prefetch.until, after(now, PREFETCH_TTL_MS)));
 }
 
 /**
@@ -194,31 +194,31 @@ function countPrefetched(state: GroupState, slots: number): void {
 /** Applies the report of a keeper. */
 export function noteTold(
   state: GroupState,
-  loan: Prefetch | undefined,
+  prefetch: Prefetch | undefined,
   { used, peak, ended }: KeeperReport,
   now: InstantMs,
 ): void {
-  if (loan === undefined) return noteReportedCalls(state, ended, peak, now);
-  changePrefetch(state.lending, loan, () => {
-    loan.used = used;
+  if (prefetch === undefined) return noteReportedCalls(state, ended, peak, now);
+  changePrefetch(state.lending, prefetch, () => {
+    prefetch.used = used;
   });
   const [sole] = state.serving;
   const others = (sole === undefined ? 0 : atUpstream(state, sole)) - used;
   // The other calls may have changed meanwhile. The lower count is what is certain to have been there all the time.
-  noteReportedCalls(state, ended, peak + Math.min(others, loan.others), now);
-  loan.others = others;
+  noteReportedCalls(state, ended, peak + Math.min(others, prefetch.others), now);
+  prefetch.others = others;
 }
 
 /** Removes a slot from the prefetched ones. Returns false if it is not among them. */
 export function takePrefetched(state: GroupState, loanId: LeaseId, slot: LeaseId): boolean {
   const { lending } = state;
-  const loan = lending.loans.get(loanId);
-  if (loan?.slots.has(slot) !== true) return false;
-  changePrefetch(lending, loan, () => {
-    loan.slots.delete(slot);
+  const prefetch = lending.loans.get(loanId);
+  if (prefetch?.slots.has(slot) !== true) return false;
+  changePrefetch(lending, prefetch, () => {
+    prefetch.slots.delete(slot);
   });
   countPrefetched(state, -1);
-  if (loan.slots.size === 0) forget(state, loan);
+  if (prefetch.slots.size === 0) forget(state, prefetch);
   return true;
 }
 
@@ -241,14 +241,14 @@ export function freePrefetched(
  */
 export function expirePrefetched(state: GroupState, now: InstantMs): void {
   const { lending, bound } = state;
-  for (const loan of lending.loans.values()) {
-    if (now < loan.until) continue;
-    const { size } = loan.slots;
-    for (const slot of loan.slots) noteLapsed(bound, slot);
-    changePrefetch(lending, loan, () => loan.slots.clear());
+  for (const prefetch of lending.loans.values()) {
+    if (now < prefetch.until) continue;
+    const { size } = prefetch.slots;
+    for (const slot of prefetch.slots) noteLapsed(bound, slot);
+    changePrefetch(lending, prefetch, () => prefetch.slots.clear());
     countPrefetched(state, -size);
     noteLost(bound);
-    forget(state, loan);
+    forget(state, prefetch);
   }
 }
 
@@ -260,10 +260,10 @@ export function prefetchedDueAt({ lending }: GroupState): InstantMs {
 
 /** Extends all prefetched slots by time in which no isolate could renew. */
 export function extendPrefetched({ lending }: GroupState, lostMs: number): void {
-  for (const loan of lending.loans.values()) loan.until = after(loan.until, lostMs);
+  for (const prefetch of lending.loans.values()) prefetch.until = after(prefetch.until, lostMs);
 }
 
-function forget({ lending }: GroupState, loan: Prefetch): void {
-  lending.loans.delete(loan.id);
-  if (lending.growing.get(loan.isolate) === loan) lending.growing.delete(loan.isolate);
+function forget({ lending }: GroupState, prefetch: Prefetch): void {
+  lending.loans.delete(prefetch.id);
+  if (lending.growing.get(prefetch.isolate) === prefetch) lending.growing.delete(prefetch.isolate);
 }

@@ -40,13 +40,13 @@ export function noteVacated(
 export function takeVacated(
   bound: Bound,
   member: MemberId,
-  heir: LeaseId,
+  nextHolder: LeaseId,
   now: InstantMs,
 ): readonly LeaseId[] {
   const { confirmed } = bound;
   if (confirmed === null || now >= after(confirmed.at, COVERS_MS)) return [];
   const writes = writesOf(bound);
-  if (!writes.every(({ heirs }) => heirs.has(heir))) return [];
+  if (!writes.every(({ heirs }) => heirs.has(nextHolder))) return [];
   for (const [id, { member: at, heirOf }] of confirmed.vacated) {
     if (at !== member || !writes.every(({ vacated }) => vacated.has(id))) continue;
     for (const { vacated } of writes) vacated.delete(id);
