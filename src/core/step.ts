@@ -11,7 +11,7 @@ import { MOVE_SETTLE_MS, settleMs, type GroupSettings } from './words/settings.t
 import { levelAgents } from './parts/accounts.ts';
 import {
   emptyDueAt,
-  hasTenantCountChanged,
+  hasWaiterCountChanged,
   isRunningOut,
   lostAt,
   noteHeld,
@@ -145,7 +145,7 @@ function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   const isSettling = now < state.grantsFrom;
   const isSoon =
     isControlsDirty ||
-    hasTenantCountChanged(bound, isSettling ? bound.waiters : queueLength(state.queue));
+    hasWaiterCountChanged(bound, isSettling ? bound.waiters : queueLength(state.queue));
   if (isAhead || isSoon) effects.push({ kind: 'write', isAhead });
 }
 

@@ -379,7 +379,7 @@ export function emptyDueAt(bound: Bound): InstantMs {
  * Whether the number of waiters differs enough from the last write for a write of its own: it has grown beyond the
  * stored number, or all waiters have left.
  */
-export function hasTenantCountChanged(
+export function hasWaiterCountChanged(
   { isStored, waiters: reported }: Bound,
   waiters: number,
 ): boolean {
