@@ -2,13 +2,13 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/pr
 import { dirname, join, resolve } from 'node:path';
 import type { Plugin } from 'vite';
 
-/** The file that names the others. */
+/** References all other files, so it is replaced last. */
 const PAGE = 'index.html';
 
 /**
- * Writes the build in place of the one that is there, without a moment in which the page or a file that it
- * names is missing: Wrangler builds the dashboard whenever it starts or deploys, and another one may be
- * serving the same folder. For a build that writes nothing itself.
+ * Replaces the previous build file by file, so that the page and every file it references exist at all times.
+ * Wrangler builds the dashboard on every start and deploy, while another process may be serving the same folder.
+ * Requires `build.write: false`.
  */
 export function replaceFiles(): Plugin {
   const startedAt = Date.now();
@@ -21,7 +21,7 @@ export function replaceFiles(): Plugin {
       cache = config.cacheDir;
     },
     generateBundle: {
-      // The last one: what it is given is what Vite would write.
+      // Runs after all other plugins: the bundle is then exactly what Vite would write.
       order: 'post',
       async handler(_options, bundle) {
         const files = Object.values(bundle).map(
@@ -36,7 +36,7 @@ export function replaceFiles(): Plugin {
 
 type BuiltFile = readonly [path: string, content: string | Uint8Array];
 
-/** Writes all files beside the folder, and renames one after the other into it, the page last. */
+/** Writes all files to a temporary folder, then moves them into place one by one, the page last. */
 async function moveInto(folder: string, cache: string, files: readonly BuiltFile[]): Promise<void> {
   await mkdir(cache, { recursive: true });
   const beside = await mkdtemp(join(cache, 'dashboard-'));
@@ -57,7 +57,7 @@ async function writeAt(path: string, content: string | Uint8Array): Promise<void
   await writeFile(path, content);
 }
 
-/** Removes what older builds left. A newer file is of a build that runs beside this one. */
+/** Removes files of older builds. Newer files belong to a build that runs at the same time. */
 async function removeOthers(
   folder: string,
   kept: ReadonlySet<string>,

@@ -1,7 +1,7 @@
 import { defineConfig } from 'vite';
 import { replaceFiles } from './replace-files.ts';
 
-/** The page under `/admin`: hashed files that never change, and one `index.html` that names them. */
+/** Builds the page under `/admin`: content-hashed files that never change, and one `index.html` that references them. */
 export default defineConfig({
   root: import.meta.dirname,
   base: '/admin/',
@@ -9,10 +9,10 @@ export default defineConfig({
   plugins: [replaceFiles()],
   build: {
     outDir: 'dist',
-    // It would empty the folder first, and leave a served page without its files meanwhile.
+    // Vite would empty the folder first, and break a page that is being served.
     write: false,
     target: 'es2022',
-    // The page's policy allows no `data:` scripts, and one file less is no gain worth another rule.
+    // The page's content security policy allows no `data:` scripts. One file less is not worth another rule.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },

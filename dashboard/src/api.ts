@@ -2,20 +2,19 @@ import type * as z from 'zod';
 import type { problemSchema } from '../../src/contract/admin/answer-schemas.ts';
 import { createAdminClient } from '../../src/contract/admin/client.ts';
 
-/** RFC 9457, as every admin route answers when it cannot do what was asked. */
+/** Error body of every admin route (RFC 9457). */
 export type Problem = z.output<typeof problemSchema>;
 
-/** Told when the server no longer knows who asks, so that the page can ask to sign in. */
+/** Called when the server rejects the session, so that the page can ask to sign in. */
 let onSignedOut: () => void = () => undefined;
 
-/** Names what happens when a session has ended. */
 export function whenSignedOut(act: () => void): void {
   onSignedOut = act;
 }
 
 /**
- * The admin API, by the cookie of this browser. Resolves with the problem where there is one; a server
- * that cannot be reached is a problem too, of status 0.
+ * Client of the admin API, authenticated by the cookie of this browser. Failures resolve with a problem. If the server
+ * is unreachable, the problem has status 0.
  */
 export const api = createAdminClient({
   baseUrl: '/admin/api',
@@ -24,22 +23,22 @@ export const api = createAdminClient({
     try {
       const response = await fetch(url, { ...init, credentials: 'same-origin' });
       if (response.status === 401 && !url.endsWith('/session')) onSignedOut();
-      // Read here, so that an answer that breaks off is a problem as well.
+      // Reads the body here, so that an interrupted response becomes a problem too.
       const text = await response.text();
       return isOurs(response, text)
         ? new Response(text, response)
         : problemOf(
             response.status,
-            `Not Headgate but something before it answered, with status ${response.status}.`,
+            `The response (status ${response.status}) came from a proxy in front of Headgate.`,
             init.method,
           );
     } catch {
-      return problemOf(0, 'Headgate cannot be reached.', init.method);
+      return problemOf(0, 'Headgate is unreachable.', init.method);
     }
   },
 });
 
-/** Whether an answer is one of the admin API: a proxy on the way answers with pages of its own. */
+/** Whether a response is from the admin API. Proxies in front of it answer with pages of their own. */
 function isOurs(response: Response, text: string): boolean {
   const type = response.headers.get('content-type') ?? '';
   if (!/^[^;]*[/+]json\s*(?:;|$)/i.test(type)) return response.ok && /^[^;]*yaml/i.test(type);
@@ -50,11 +49,11 @@ function isOurs(response: Response, text: string): boolean {
 function problemOf(status: number, detail: string, method = 'GET'): Response {
   const rest =
     method === 'GET'
-      ? 'What is shown may be old.'
-      : 'Nothing was changed as far as is known; try again.';
+      ? 'The data shown may be outdated.'
+      : 'The change may not have been saved. Try again.';
   const problem: Problem = {
     type: 'about:blank',
-    title: 'Out of reach',
+    title: 'Unreachable',
     status,
     detail: `${detail} ${rest}`,
   };

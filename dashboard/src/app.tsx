@@ -12,7 +12,7 @@ import { loaded } from './loaded.tsx';
 const configuration = () => import('./pages/configuration.ts');
 const connection = () => import('./pages/connection.ts');
 
-// Who looks at a group in a hurry does not wait for what changes one.
+// Editing pages load separately, so that the page of a group opens fast.
 const AuditPage = loaded(async () => (await configuration()).AuditPage);
 const ConfigPage = loaded(async () => (await configuration()).ConfigPage);
 const CostsPage = loaded(async () => (await import('./pages/costs/costs-page.tsx')).CostsPage);
@@ -24,7 +24,6 @@ const SetupPage = loaded(async () => (await connection()).SetupPage);
 const TesterPage = loaded(async () => (await connection()).TesterPage);
 const UpstreamsPage = loaded(async () => (await connection()).UpstreamsPage);
 
-/** The dashboard: whoever is signed in sees the pages, everybody else how to sign in. */
 export function App() {
   useEffect(() => void askSession(), []);
   switch (session.value.state) {
@@ -72,7 +71,7 @@ function Pages() {
 function NoPage() {
   return (
     <p>
-      There is no such page. <a href="/admin">All groups</a>
+      Page not found. <a href="/admin">All groups</a>
     </p>
   );
 }

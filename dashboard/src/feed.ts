@@ -4,53 +4,45 @@ import { checkSession } from './session.ts';
 import type { Detail, GroupView, WarningView } from './model/status.ts';
 import type { Attention } from '../../src/contract/attention.ts';
 
-/**
- * Maximum silence before the page counts as offline; the server says every 2 s that it is there.
- */
+/** Maximum silence before the page counts as offline. The server sends a beat every 2 s. */
 const SILENCE_MS_MAX = 5_000;
 
-/**
- * How long until another try. An EventSource tries again by itself after an error, but not after an answer that
- * is no stream.
- */
+/** Delay before reconnecting. An EventSource retries after network errors, but not after a response that is no stream. */
 const RETRY_MS = 2_000;
 
-/** Maximum of warnings that are kept on the page. */
 const WARNINGS_MAX = 50;
 
 const byName = new Map<string, Signal<GroupView>>();
 const reportedAt = new Map<string, number>();
 const known = signal<readonly Signal<GroupView>[]>([]);
 
-/** Every group, each with a signal of its own, so that only the cards are drawn again that changed. */
+/** All groups. Each has its own signal, so that only cards of changed groups render again. */
 export const groups: ReadonlySignal<readonly ReadonlySignal<GroupView>[]> = known;
-/** Leases and waiters of the group whose page is open. */
+/** Leases and waiters of the group whose page is open. null on other pages. */
 export const detail = signal<Detail | null>(null);
-/** When they were told, in epoch milliseconds: ages and waits have gone on since. */
+/** When `detail` arrived, in epoch milliseconds. Ages and waits have grown since. */
 export const detailAt = signal(0);
-/** Version of the configuration, as `ETag` has it. */
+/** Version of the configuration, as in `ETag`. */
 export const version = signal<number | null>(null);
-/** Everything is paused. */
 export const isAllPaused = signal(false);
-/** The list of what needs a person, the worst first, as the server finds it. */
+/** What needs attention, the most severe first. */
 export const attention = signal<readonly Attention[]>([]);
-/** The latest first. */
+/** Newest first. */
 export const warnings = signal<readonly WarningView[]>([]);
-/** Every group has been told of: that there is none is only known then. */
+/** Whether the first snapshot has arrived. Before that, a missing group may still exist. */
 export const isAllReported = signal(false);
-/** Epoch milliseconds of the last word of the server; null: none yet. */
+/** When the last event arrived, in epoch milliseconds. null before the first one. */
 const heardAt = signal<number | null>(null);
-/** This second, by the clock of the browser. */
+/** Time of the browser in epoch milliseconds, updated every second. */
 export const now = signal(Date.now());
-/** Nothing was heard for so long that what is shown may be old. */
 export const isStale = computed(
   () => heardAt.value !== null && now.value - heardAt.value > SILENCE_MS_MAX,
 );
 
-/** When the feed was taken up again after a rest, in epoch milliseconds. */
+/** When the feed reconnected after a rest, in epoch milliseconds. */
 const awakeAt = signal(0);
 
-/** How the feed is: figures may be old while it is `connecting` too, after a rest. */
+/** State of the feed. Data may be outdated while it is `connecting`, too. */
 export const liveness = computed((): 'live' | 'connecting' | 'offline' | 'resting' => {
   if (resting.value === 'unused') return 'resting';
   if (heardAt.value === null) return 'connecting';
@@ -58,16 +50,16 @@ export const liveness = computed((): 'live' | 'connecting' | 'offline' | 'restin
   return now.value - awakeAt.value > SILENCE_MS_MAX ? 'offline' : 'connecting';
 });
 
-/** How often the feed has come back after it was gone: what was asked for by itself may have failed meanwhile. */
+/** Counts reconnects after an interruption. Requests that failed meanwhile are repeated when it changes. */
 export const returns = signal(0);
 
-/** The state of one group by its name; undefined: there is none of that name. */
+/** State of a group. undefined if no group has this name. */
 export function groupNamed(name: string): GroupView | undefined {
-  void known.value; // a group that appears later is shown as soon as it does
+  void known.value; // subscribes to the list, so that a group that appears later is shown
   return byName.get(name)?.value;
 }
 
-/** When the feed told of a group last, in epoch milliseconds. Changes with the group's state. */
+/** When the feed last reported a group, in epoch milliseconds. Changes with the state of the group. */
 export function reportedAtOf(name: string): number | undefined {
   return reportedAt.get(name);
 }
@@ -79,7 +71,7 @@ let stopResting: (() => void) | undefined;
 let isAway = false;
 let detailOf: string | null = null;
 
-/** Opens the feed, or opens it anew with the details of a group. */
+/** Opens the feed, or reopens it with the details of another group. */
 export function openFeed(group: string | null): void {
   if (clock === undefined) {
     clock = setInterval(() => (now.value = Date.now()), 1_000);
@@ -91,23 +83,23 @@ export function openFeed(group: string | null): void {
     detailOf = group;
     if (resting.peek() === null) connect();
   }
-  stopResting ??= effect(() => (resting.value === null ? comeBack() : letGo()));
+  stopResting ??= effect(() => (resting.value === null ? reconnect() : disconnect()));
 }
 
-function letGo(): void {
+function disconnect(): void {
   closeSource();
   isAway = heardAt.peek() !== null;
 }
 
-/** Takes the feed up again after a rest: a snapshot comes first, so nothing is lost. */
-function comeBack(): void {
+/** Reconnects after a rest. The server sends a snapshot first, so no change is lost. */
+function reconnect(): void {
   if (source !== null) return;
   now.value = Date.now();
   awakeAt.value = Date.now();
   connect();
 }
 
-/** Ends the feed, because nobody is signed in any more. */
+/** Closes the feed at the end of a session. */
 export function closeFeed(): void {
   closeSource();
   clearInterval(clock);
@@ -134,7 +126,7 @@ function connect(): void {
       if (isAway || isStale.peek()) returns.value += 1;
       isAway = false;
       heardAt.value = Date.now();
-      // The server is this very one, and its tests hold it to the shapes.
+      // The page and the server ship together, and tests check the shapes of events.
       use(JSON.parse(event.data) as Data);
     });
   };
@@ -153,14 +145,14 @@ function connect(): void {
     batch(() => {
       detailAt.value = Date.now();
       detail.value = data;
-      // Slots and figures on a page are of one moment.
+      // Updates slots and figures together, so that a page shows one moment.
       if (data.group !== null) take([data.group], []);
     });
   });
   on<{ attention: Attention[] }>('attention', (data) => (attention.value = data.attention));
   on<{ warnings: WarningView[] }>('warnings', (data) => (warnings.value = data.warnings));
   on<WarningView>('warning', (data) => {
-    // One that is over comes again, as it is now.
+    // The server sends a warning again when it is resolved.
     const before = warnings.value;
     warnings.value = before.some(({ id }) => id === data.id)
       ? before.map((each) => (each.id === data.id ? data : each))
@@ -174,7 +166,7 @@ function connect(): void {
   opened.addEventListener('error', () => {
     isAway = heardAt.peek() !== null;
     if (opened.readyState !== EventSource.CLOSED || source !== opened) return;
-    // It does not say why: the session may have ended.
+    // The event carries no cause. The session may have ended.
     checkSession().catch(() => undefined);
     retry = setTimeout(connect, RETRY_MS);
   });

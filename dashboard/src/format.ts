@@ -1,6 +1,6 @@
 import { dollars, plural } from '../../src/core/words/figures.ts';
 
-/** Numbers and times for people: units always, three figures at most. */
+/** Formats numbers and times for people: always with a unit, at most three significant digits. */
 
 const UNITS = [
   { ms: 86_400_000, unit: 'd' },
@@ -8,7 +8,7 @@ const UNITS = [
   { ms: 60_000, unit: 'min' },
 ] as const;
 
-/** A duration, as in `8.2 s` or `3 min`. Null: `–`. */
+/** Formats a duration, such as `8.2 s` or `3 min`. null becomes `–`. */
 export function duration(ms: number | null): string {
   if (ms === null) return '–';
   if (ms < 1_000) return `${Math.round(ms)} ms`;
@@ -19,24 +19,24 @@ export function duration(ms: number | null): string {
 
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
 
-/** A count, as in `12` or `1.2K`. Null: without a bound. */
+/** Formats a count, such as `12` or `1.2K`. null means no bound. */
 export function count(value: number | null): string {
   return value === null ? '∞' : COMPACT.format(value);
 }
 
-/** How far an instant is from now, as in `12 s ago` or `in 3 min`. */
+/** Formats an instant relative to now, such as `12 s ago` or `in 3 min`. */
 export function relative(at: string, now: number): string {
   const ms = Date.parse(at) - now;
   if (Math.abs(ms) < 1_000) return 'now';
   return ms < 0 ? `${duration(-ms)} ago` : `in ${duration(ms)}`;
 }
 
-/** The instant itself, in the time of the reader. */
+/** Formats an instant with date and time, in the time zone of the reader. */
 export function exact(at: string): string {
   return new Date(at).toLocaleString('en-GB', { timeZoneName: 'short' });
 }
 
-/** The time of day of an instant, in the time of the reader, with its day where that is another one, as in `09:00 GMT+1`. */
+/** Formats the time of day, such as `09:00 GMT+1`, in the time zone of the reader. Adds the date if it is not today. */
 export function clock(at: string, now: number): string {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date(now).toDateString();
@@ -48,7 +48,7 @@ export function clock(at: string, now: number): string {
   });
 }
 
-/** The zone of the reader, as in `Europe/Berlin`. */
+/** Time zone of the reader, such as `Europe/Berlin`. */
 export function zoneName(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
@@ -57,5 +57,5 @@ function trimmed(value: number): string {
   return value >= 10 ? String(Math.round(value)) : String(Math.round(value * 10) / 10);
 }
 
-/** US dollars and counted nouns, as the server and the command line write them. */
+/** Formatters that the server and the command line use too. */
 export { dollars as usd, plural };

@@ -1,25 +1,24 @@
 import { signal } from '@preact/signals';
 
-/** Nobody sees the page, or nobody has touched it for long: meanwhile it asks the server for nothing. */
+/** Why the page rests: it is hidden, or had no input for a long time. A resting page sends no requests. */
 export type Rest = 'hidden' | 'unused';
 
-/** How long nobody sees the page before it rests. What it follows costs for as long as it is followed. */
+/** How long a page stays hidden before it rests. An open feed costs requests. */
 const HIDDEN_MS_MAX = 30_000;
 
-/** How long nobody touches the page, which is in sight, before it asks whether somebody still looks. */
+/** How long a visible page may have no input before it rests and shows a dialog. */
 const UNUSED_MS_MAX = 30 * 60_000;
 
-/** Signs that somebody is there. */
 const SIGNS = ['pointerdown', 'pointermove', 'keydown', 'wheel', 'touchstart'] as const;
 
-/** Null: somebody looks, as far as can be told. */
+/** null while the page is in use. */
 export const resting = signal<Rest | null>(null);
 
 let usedAt = Date.now();
 let hidden: ReturnType<typeof setTimeout> | undefined;
 let unused: ReturnType<typeof setTimeout> | undefined;
 
-/** Watches from now on whether somebody looks. */
+/** Starts watching for input and visibility. */
 export function watchForRest(): void {
   for (const sign of SIGNS) document.addEventListener(sign, noteUse, { passive: true });
   document.addEventListener('visibilitychange', followVisibility);
@@ -27,7 +26,6 @@ export function watchForRest(): void {
   followVisibility();
 }
 
-/** Stops watching: nobody is signed in. */
 export function stopWatching(): void {
   for (const sign of SIGNS) document.removeEventListener(sign, noteUse);
   document.removeEventListener('visibilitychange', followVisibility);
@@ -35,7 +33,7 @@ export function stopWatching(): void {
   clearTimeout(unused);
 }
 
-/** Goes on: somebody has said that they look. */
+/** Ends the rest, and restarts the timer. */
 export function wake(): void {
   noteUse();
   resting.value = null;
@@ -56,6 +54,6 @@ function checkUse(): void {
 function followVisibility(): void {
   clearTimeout(hidden);
   if (document.hidden) hidden = setTimeout(() => (resting.value ??= 'hidden'), HIDDEN_MS_MAX);
-  // Who comes back to a page looks at it; whether somebody does who left it in sight has to be asked.
+  // A page that becomes visible is in use. If it rested for lack of input, the reader has to answer the dialog.
   else if (resting.peek() !== 'unused') wake();
 }

@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import './ui/leave-guard.ts'; // before the router listens
+import './ui/leave-guard.ts'; // registers its listeners before the router does
 import { App } from './app.tsx';
 import './style/index.css';
 

@@ -2,19 +2,18 @@ import { computed, signal } from '@preact/signals';
 import type { AdminRole } from '../../src/contract/config/keys.ts';
 import { api, whenSignedOut, type Problem } from './api.ts';
 
-/** User of the page. */
 interface SignedInUser {
   readonly actor: string;
   readonly role: AdminRole;
 }
 
-/** Why the dashboard is closed, and how to open it if the server says so. */
+/** Why the dashboard is disabled, and how to enable it if the server knows. */
 export type ClosedReason = Pick<Problem, 'detail' | 'command' | 'afterwards' | 'fault'>;
 
 /**
- * `asking`: not known yet. `signed_out`: a token is needed. `closed`: ADMIN_TOKEN is not set or refused.
- * `signed_in`: everything that the role allows; `hasEnded`: the server no longer knows the
- * session, so the page waits behind a question for the token, with everything that was typed.
+ * `asking`: unknown yet. `signed_out`: a token is required. `closed`: ADMIN_TOKEN is not set or was rejected.
+ * `signed_in`: the role decides what the user may do. `hasEnded` means that the server rejected the session. The page
+ * then keeps all input behind a dialog that asks for the token.
  */
 type SessionState =
   | { readonly state: 'asking' }
@@ -22,7 +21,6 @@ type SessionState =
   | ({ readonly state: 'closed' } & ClosedReason)
   | { readonly state: 'signed_in'; readonly who: SignedInUser; readonly hasEnded: boolean };
 
-/** Session of the page's user, as far as is known. */
 export const session = signal<SessionState>({ state: 'asking' });
 
 const RANKS: Readonly<Record<AdminRole, number>> = { viewer: 0, operator: 1, admin: 2 };
@@ -31,7 +29,7 @@ const rank = computed(() =>
   session.value.state === 'signed_in' ? RANKS[session.value.who.role] : -1,
 );
 
-/** Whether whoever uses the page may do what needs this role. */
+/** Whether the user has at least this role. */
 export function may(role: AdminRole): boolean {
   return rank.value >= RANKS[role];
 }
@@ -43,16 +41,16 @@ function endSession(): void {
   if (before.state === 'signed_in') session.value = { ...before, hasEnded: true };
 }
 
-/** Asks whether the session is still known, where an answer did not tell. */
+/** Checks whether the session is still valid, after an error that does not say so. */
 export async function checkSession(): Promise<void> {
   const result = await api('getSession');
   if (!result.ok && result.status === 401) endSession();
 }
 
-/** Fragment of the address that `headgate serve` prints. Browsers send it to no server. */
+/** Fragment of the address that `headgate serve` prints. Browsers never send fragments to servers. */
 const TOKEN_FRAGMENT = /^#token=(.+)$/;
 
-/** Takes the token out of the address, and out of the entry of the history. Null: there is none. */
+/** Removes the token from the address and from the history entry. Returns null if there is none. */
 function takeToken(): string | null {
   const [, token] = TOKEN_FRAGMENT.exec(location.hash) ?? [];
   if (token === undefined) return null;
@@ -65,8 +63,8 @@ function takeToken(): string | null {
 }
 
 /**
- * Finds the user of the page: an earlier cookie, or Cloudflare Access, may have identified one. If there is none, a token in
- * the address signs in. It never replaces a user, so that a link cannot make anyone act as someone else.
+ * Loads the user, identified by a cookie or by Cloudflare Access. If there is none, a token in the address signs in.
+ * The token never replaces a user, so that a link cannot make people act as someone else.
  */
 export async function askSession(): Promise<void> {
   const token = takeToken();
@@ -89,7 +87,7 @@ function withoutSession(
   return { state: 'signed_out', reason: status === 401 ? null : detail };
 }
 
-/** Signs this browser in. Resolves with what was wrong, or null. */
+/** Signs this browser in. Resolves with null, or with the problem. */
 export async function signIn(token: string): Promise<Problem | null> {
   const result = await api('signIn', { body: { token } });
   if (!result.ok) return result.problem;
@@ -97,7 +95,7 @@ export async function signIn(token: string): Promise<Problem | null> {
   return null;
 }
 
-/** Takes the cookie back. */
+/** Removes the session cookie. */
 export async function signOut(): Promise<void> {
   await api('signOut');
   session.value = { state: 'signed_out', reason: null };

@@ -18,7 +18,7 @@ import type { SchemaField as FieldOfSchema } from '../model/schema-fields.ts';
 import { SchemaField, type FormState } from './schema-field.tsx';
 import './members-field.css';
 
-/** The members of a group: added, edited, removed, put into another order. */
+/** Editor of the members of a group: add, edit, remove, reorder. */
 export function MembersField({ form }: { readonly form: FormState }) {
   const members = membersIn(form.draft['members']);
   const before = membersIn(form.base['members']);
@@ -130,14 +130,14 @@ function MoveButton(props: {
   );
 }
 
-/** The id that a member has by what is typed so far. */
+/** Id of a member, derived from the current input. */
 function nameOf(member: EditedDocument): string {
   const { upstream } = member;
-  if (typeof upstream !== 'string' || upstream === '') return 'member without an upstream';
+  if (typeof upstream !== 'string' || upstream === '') return 'Member without an upstream';
   return memberIdOf(member as MemberConfig);
 }
 
-/** Fields of who keeps a member, with every default until something else is chosen. */
+/** Fields of the affinity, filled with defaults. */
 export function AffinityField({ form }: { readonly form: FormState }) {
   const affinity = affinityIn(form.draft['affinity']);
   const wrong = form.errors.filter(({ path }) => path === 'affinity');

@@ -5,7 +5,7 @@ import { useTyped } from './use-typed.ts';
 interface RowColumn {
   readonly label: string;
   readonly isShort?: boolean;
-  /** Words to choose from; the first is that of a new row. */
+  /** Values to choose from. A new row starts with the first. */
   readonly options?: readonly string[];
 }
 
@@ -15,14 +15,14 @@ interface RowsProps {
   readonly format: (value: unknown) => string[][];
   readonly parse: (rows: string[][]) => unknown;
   readonly onChange: (value: unknown) => void;
-  /** Noun for one row, as in `weight`. */
+  /** Noun for one row, such as `weight`. */
   readonly noun: string;
-  /** The first column names the row, so that no two may have the same. */
+  /** Whether the first column is a name that must be unique. */
   readonly isNamed?: boolean;
   readonly children?: ComponentChildren;
 }
 
-/** A list of things that have several parts: a row each, with its own labels. */
+/** A list in which each entry is a row of several labelled inputs. */
 export function RowsControl(props: RowsProps) {
   const { columns, format, parse, noun } = props;
   const [rows, type] = useTyped(props.value, { format, parse }, props.onChange);
@@ -60,7 +60,9 @@ export function RowsControl(props: RowsProps) {
         Add {noun}
       </button>
       {repeated.length > 0 && (
-        <p class="help">Named twice, and only the last counts: {repeated.join(', ')}</p>
+        <p class="help">
+          Duplicate names: {repeated.join(', ')}. Only the last row of each is used.
+        </p>
       )}
     </div>
   );

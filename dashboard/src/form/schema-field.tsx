@@ -24,22 +24,21 @@ import {
   UnavailableControl,
 } from './special-controls.tsx';
 
-/** A document in the middle of being edited. */
 export interface FormState {
   readonly draft: EditedDocument;
-  /** As it was when the form was opened. */
+  /** The document when the form was opened. */
   readonly base: EditedDocument;
   readonly errors: readonly FieldError[];
   readonly change: (path: string, value: unknown) => void;
-  /** Choices by path, where the schema names none. */
+  /** Choices by path for fields whose schema lists none. */
   readonly suggestions?: Readonly<Record<string, readonly string[]>>;
-  /** Words by path that are offered where others may be typed too. */
+  /** Suggested values by path. Other values can be typed too. */
   readonly offers?: Readonly<Record<string, readonly string[]>>;
-  /** Beginning of the ids of its controls, where a page has several such documents. */
+  /** Prefix of element ids, for pages with several such documents. */
   readonly idPrefix?: string;
 }
 
-/** Controls of what has a shape of its own, by path. */
+/** Controls of fields whose values have a special shape, by path. */
 const SPECIAL: Readonly<Record<SpecialPath, ComponentType<ControlProps>>> = {
   'queue.lane_rules': LaneRulesControl,
   'fairness.by': FairnessControl,
@@ -48,7 +47,7 @@ const SPECIAL: Readonly<Record<SpecialPath, ComponentType<ControlProps>>> = {
   'limits.budget_usd.fallback_price': PriceControl,
 };
 
-/** One field of a document: the control that its schema asks for, with what the schema says of it. */
+/** One field of a document, with the control and the help text that its schema defines. */
 export function SchemaField(props: {
   readonly field: FieldOfSchema;
   readonly label: string;
@@ -105,7 +104,7 @@ function Control(
       );
     case 'pairs': {
       if (kind.isOfTexts) {
-        const columns = [{ label: 'Model' }, { label: 'Name there' }];
+        const columns = [{ label: 'Model' }, { label: 'Name at the upstream' }];
         const rows = { value, columns, format: pairRows, parse: textPairsFrom, onChange };
         return <RowsControl {...rows} noun="model" isNamed />;
       }

@@ -18,7 +18,7 @@ export interface ControlProps {
   readonly onChange: (value: unknown) => void;
 }
 
-/** A number, in the unit of the configuration. Nothing typed: the default, or none where there may be none. */
+/** A number in the unit of the configuration. Empty input means null if the field is nullable, else the default. */
 export function NumberControl({ field, value, attributes, onChange }: ControlProps) {
   const parse = (text: string): unknown => valueFrom(text, field);
   const [text, type] = useTyped(value, { format: textOf, parse }, onChange);
@@ -38,7 +38,7 @@ export function NumberControl({ field, value, attributes, onChange }: ControlPro
   );
 }
 
-/** One line of text, with words that are offered for it. Nothing typed: none, where it may be left out. */
+/** One line of text with optional suggestions. Empty input clears an optional or nullable field. */
 export function TextControl({
   field,
   value,
@@ -70,7 +70,6 @@ export function TextControl({
   );
 }
 
-/** On or off. */
 export function SwitchControl({ value, attributes, onChange }: ControlProps) {
   return (
     <input
@@ -82,7 +81,6 @@ export function SwitchControl({ value, attributes, onChange }: ControlProps) {
   );
 }
 
-/** One of a few words. */
 export function ChoiceControl({
   field,
   value,
@@ -108,7 +106,7 @@ export function ChoiceControl({
   );
 }
 
-/** A text that is the name of something that there is. */
+/** The name of an existing object, chosen from a list. */
 export function OneOfControl({
   value,
   attributes,
@@ -122,7 +120,7 @@ export function OneOfControl({
       value={chosen}
       onChange={(event) => onChange(event.currentTarget.value)}
     >
-      {!options.includes(chosen) && <option value={chosen}>{chosen || 'choose one'}</option>}
+      {!options.includes(chosen) && <option value={chosen}>{chosen || 'Choose one'}</option>}
       {options.map((option) => (
         <option key={option}>{option}</option>
       ))}
@@ -130,7 +128,7 @@ export function OneOfControl({
   );
 }
 
-/** Texts, one per line; what is known to be possible can be added by a click. */
+/** Texts, one per line. Buttons add known values. */
 export function ListControl({
   value,
   attributes,
@@ -168,10 +166,10 @@ export function ListControl({
   );
 }
 
-/** Maximum of suggestions to click; more are a list to read. */
+/** More suggestions than this are slower to read than to type. */
 const SUGGESTIONS_MAX = 8;
 
-/** An instant, in the time of whoever reads it. */
+/** An instant in the time zone of the reader. */
 export function InstantControl({ value, attributes, onChange }: ControlProps) {
   return (
     <input

@@ -17,7 +17,7 @@ function isParts(value: unknown): value is ControlParts {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Lanes by model, in the order in which they are tried. */
+/** Lanes by model. The first matching rule applies. */
 export function LaneRulesControl({ value, onChange }: ControlProps) {
   return (
     <RowsControl
@@ -36,7 +36,7 @@ export function LaneRulesControl({ value, onChange }: ControlProps) {
 
 const HEADER = 'header:';
 
-/** Choice of who shares a group: the caller or whom a header names, and below that perhaps the agents of each. */
+/** Chooses how a group is shared: by caller or by a header, and optionally by agent within each tenant. */
 export function FairnessControl({ value, attributes, onChange }: ControlProps) {
   const [tenant = 'caller', agent] = Array.isArray(value) ? value.map(textOf) : [];
   const isHeader = tenant !== 'caller';
@@ -76,14 +76,13 @@ export function FairnessControl({ value, attributes, onChange }: ControlProps) {
             checked={withAgents}
             onChange={(event) => set(tenant, event.currentTarget.checked)}
           />
-          The agents of each share its part
+          Split the share of each tenant among its agents
         </label>
       </div>
     </>
   );
 }
 
-/** A number within a control of several parts. */
 function Part(props: {
   readonly label: string;
   readonly value: unknown;
@@ -111,7 +110,7 @@ function Part(props: {
   );
 }
 
-/** Choice of what becomes of a call that finds no room. */
+/** Chooses what happens to calls when the group is full. */
 export function SaturatedControl({ value, attributes, onChange }: ControlProps) {
   const spill = isParts(value) ? value : null;
   return (
@@ -125,28 +124,28 @@ export function SaturatedControl({ value, attributes, onChange }: ControlProps) 
         }
       >
         <option value="queue">queue: wait</option>
-        <option value="reject">reject: be refused</option>
-        <option value="spill">spill: go to another upstream</option>
+        <option value="reject">reject: fail immediately</option>
+        <option value="spill">spill: use another upstream</option>
       </select>
       {spill !== null && (
         <div class="inner-fields">
           <RowsControl
             noun="upstream"
-            columns={[{ label: 'Upstream' }, { label: 'Model there' }]}
+            columns={[{ label: 'Upstream' }, { label: 'Model at the upstream' }]}
             value={spill['spill_to']}
             format={spillRows}
             parse={spillFrom}
             onChange={(to) => onChange({ ...spill, spill_to: to })}
           />
           <Part
-            label="Wait at each but the last"
+            label="Wait per upstream (except the last)"
             unit="ms"
             value={spill['after_ms']}
             isOptional
             onChange={(after) => onChange({ ...spill, after_ms: after })}
           />
           <Part
-            label="Time to first token (not at the last upstream)"
+            label="Time to first token (except the last)"
             unit="ms"
             value={spill['first_token_ms'] ?? spill['first_byte_ms']}
             isOptional
@@ -161,26 +160,26 @@ export function SaturatedControl({ value, attributes, onChange }: ControlProps) 
   );
 }
 
-/** Choice of what happens to calls while the group cannot be asked. */
+/** Chooses what happens to calls while the group does not respond. */
 export function UnavailableControl({ value, attributes, onChange }: ControlProps) {
   const pass = isParts(value) ? value : null;
   return (
     <>
       <select
         {...attributes}
-        aria-label="When out of reach"
+        aria-label="When unreachable"
         value={pass === null ? 'reject' : 'pass'}
         onChange={({ currentTarget: { value: chosen } }) =>
           onChange(chosen === 'pass' ? { pass_with_limit_each: 2 } : 'reject')
         }
       >
-        <option value="reject">reject: be refused</option>
-        <option value="pass">pass: let some through</option>
+        <option value="reject">reject: refuse calls</option>
+        <option value="pass">pass: allow some calls</option>
       </select>
       {pass !== null && (
         <div class="inner-fields">
           <Part
-            label="Calls at once per Worker isolate"
+            label="Concurrent calls per Worker isolate"
             value={pass['pass_with_limit_each']}
             onChange={(limit) => onChange({ pass_with_limit_each: limit })}
           />
@@ -197,7 +196,7 @@ const PRICES = [
   { name: 'cache_write', label: 'Cache write', isOptional: true },
 ];
 
-/** USD per million tokens, or none. */
+/** A price in USD per million tokens. */
 export function PriceControl({ value, attributes, onChange }: ControlProps) {
   const price = isParts(value) ? value : null;
   return (
@@ -209,14 +208,14 @@ export function PriceControl({ value, attributes, onChange }: ControlProps) {
           checked={price !== null}
           onChange={(event) => onChange(event.currentTarget.checked ? {} : null)}
         />
-        There is one
+        Set a fallback price
       </label>
       {price !== null && (
         <div class="inner-fields">
           {PRICES.map(({ name, label, isOptional }) => (
             <Part
               key={name}
-              label={isOptional ? `${label}, if not that of input` : label}
+              label={isOptional ? `${label} (default: input price)` : label}
               value={price[name]}
               isOptional
               onChange={(usd) =>

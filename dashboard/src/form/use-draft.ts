@@ -6,23 +6,23 @@ import { isSame, withValue, type EditedDocument } from '../model/document.ts';
 import { check, isTouched, type CheckedDocument, type FieldError } from '../model/field-errors.ts';
 import type { FormState } from './schema-field.tsx';
 
-/** A form over a document, with everything that was typed so far. */
+/** State of a form that edits a document. */
 export interface FormDraft<Schema extends z.ZodType> {
   readonly form: FormState;
   readonly checked: CheckedDocument<Schema>;
-  /** From what the form was opened with to what it says now. */
+  /** Changes since the form was opened. */
   readonly changes: readonly AuditChange[];
-  /** Everything that is wrong, shown or not yet. */
+  /** All errors, including those that are not shown yet. */
   readonly errors: readonly FieldError[];
-  /** Takes another document in place of what was typed. */
+  /** Replaces the edited document. */
   readonly replace: (draft: EditedDocument) => void;
-  /** Has the budget count calls without a known price as 0 USD. Returns the document, or null if something is wrong with it. */
+  /** Sets the fallback price to 0 USD. Returns the document, or null if it has errors. */
   readonly countAsFree: () => z.output<Schema> | null;
-  /** Begins anew from another document. */
+  /** Starts over from another document. */
   readonly restart: (base: EditedDocument, draft?: EditedDocument) => void;
-  /** The document, or null after showing everything that is wrong with it. */
+  /** Returns the document. If it has errors, shows all of them and returns null. */
   readonly attempt: () => z.output<Schema> | null;
-  /** Shows what the server found wrong, until something changes. */
+  /** Shows errors of the server until the next edit. */
   readonly refuse: (errors: readonly FieldError[]) => void;
 }
 
@@ -33,17 +33,16 @@ interface Typed {
   readonly refused: readonly FieldError[];
 }
 
-/** Nothing has been touched yet. */
 function opened(base: EditedDocument, draft: EditedDocument): Typed {
   return { base, draft, touched: [], refused: [] };
 }
 
-/** Every field. */
+/** Path that covers every field. */
 const ALL = '';
 
 /**
- * Keeps what is typed into a form. It is checked at every stroke by the schema that the server checks by; a
- * field that nobody has touched does not complain before somebody tries to go on.
+ * Holds the input of a form. Each keystroke is checked by the schema that the server uses. An untouched field shows no
+ * error before the user submits.
  */
 export function useDraft<Schema extends z.ZodType>(
   schema: Schema,

@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks';
 import { isSame } from '../model/document.ts';
 
 /**
- * Keeps what somebody types, beside the value that it means: `1.` on the way to `1.5` stays as typed, and a
- * value that comes from elsewhere is written anew.
+ * Keeps the typed text next to its value, so that `1.` stays as typed on the way to `1.5`. A value that changes
+ * elsewhere replaces the text.
  */
 export function useTyped<Typed>(
   value: unknown,

@@ -4,12 +4,12 @@ import { may } from '../session.ts';
 import { confirm } from '../ui/confirm.tsx';
 import { complain, say } from '../ui/toasts.tsx';
 
-/** Says on every page that nothing is granted anywhere, for as long as that is so. */
+/** Banner on every page while everything is paused. */
 export function EverythingPaused() {
   if (!isAllPaused.value) return null;
   return (
     <p class="all-paused" role="status">
-      <strong>Everything is paused.</strong> No group grants anything.{' '}
+      <strong>Everything is paused.</strong> No group starts new calls.{' '}
       {may('operator') && (
         <button type="button" onClick={() => void resumeEverything()}>
           Resume everything
@@ -19,12 +19,12 @@ export function EverythingPaused() {
   );
 }
 
-/** Stops the whole deployment, after a question. */
+/** Pauses the whole deployment, after a confirmation. */
 export async function pauseEverything(): Promise<void> {
   const says = (
     <p>
-      No group grants anything until it is resumed, whoever calls. Calls in flight go on to their
-      end; new ones wait, and are refused when their time is up.
+      No group starts new calls until you resume. Calls in flight continue to their end. New calls
+      queue, and are rejected when they time out.
     </p>
   );
   if (!(await confirm({ title: 'Pause everything?', says, verb: 'Pause everything' }))) return;
@@ -33,9 +33,9 @@ export async function pauseEverything(): Promise<void> {
   else complain(result.problem.detail);
 }
 
-/** Lets all groups go on that are not paused by themselves. */
+/** Resumes all groups, except those paused individually. */
 export async function resumeEverything(): Promise<void> {
   const result = await api('resumeEverything');
-  if (result.ok) say('Groups grant again, but for those that are paused by themselves.');
+  if (result.ok) say('All groups resumed, except those paused individually.');
   else complain(result.problem.detail);
 }

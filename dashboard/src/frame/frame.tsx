@@ -25,7 +25,7 @@ const PAGES = [
   { href: '/admin/setup', name: 'Set-up' },
 ] as const;
 
-/** Frame around every page: where to go, who is signed in, and whether what is shown is live. */
+/** Frame around every page: navigation, account, and whether the data is live. */
 export function Frame({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation();
   const [, group, isEdited] = /^\/admin\/groups\/([^/]+)(\/edit)?$/.exec(path) ?? [];
@@ -41,7 +41,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
   return (
     <>
       <a class="skip" href="#page">
-        Skip to the page
+        Skip to content
       </a>
       <header class="frame">
         <a class="brand" href="/admin">
@@ -64,7 +64,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
-/** Wider than a phone, so it scrolls there: to where one is. It fades towards where there is more. */
+/** The row of pages. On phones it scrolls to the current page, and fades on the sides that have more. */
 function Navigation({ path }: { readonly path: string }) {
   const nav = useRef<HTMLElement>(null);
   const [more, setMore] = useState<string | undefined>();
@@ -86,7 +86,7 @@ function Navigation({ path }: { readonly path: string }) {
   );
 }
 
-/** Tells on which sides of a row there is more than can be seen. Undefined: all of it can. */
+/** On which sides a row has hidden content. undefined if all of it is visible. */
 function beyond({ scrollLeft, clientWidth, scrollWidth }: HTMLElement): string | undefined {
   const left = scrollLeft > 1 ? 'left' : '';
   const right = scrollLeft + clientWidth < scrollWidth - 1 ? 'right' : '';
@@ -102,13 +102,13 @@ function isAt(path: string, href: string): boolean {
 }
 
 const SAYS = {
-  live: 'What is shown is a second old at the most',
-  connecting: 'What is shown may be old until the server answers',
-  offline: 'The server is silent: what is shown may be old',
-  resting: 'Nothing is followed until somebody looks again',
+  live: 'Data is at most one second old',
+  connecting: 'Data may be outdated until the server responds',
+  offline: 'The server does not respond. Data may be outdated.',
+  resting: 'Live updates are paused because this page is not in use',
 } as const;
 
-/** One short word in a place of one width: nothing beside it moves when it changes. */
+/** State of the feed in one word. The fixed width keeps its neighbours in place. */
 function LiveBadge() {
   const state = liveness.value;
   return (

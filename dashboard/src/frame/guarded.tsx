@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
 import { useEffect, useErrorBoundary } from 'preact/hooks';
 
-/** A page, or word that it failed: the rest of the dashboard goes on, and so does another page. */
+/** Shows an error in place of a page that failed. The rest of the dashboard keeps working. */
 export function Guarded({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation();
   const [error, reset] = useErrorBoundary() as readonly [unknown, () => void];
@@ -13,11 +13,9 @@ export function Guarded({ children }: { readonly children: ComponentChildren }) 
   return (
     <>
       <h1>This page failed</h1>
-      <p role="alert">
-        {error instanceof Error ? error.message : 'For a reason that it did not give.'}
-      </p>
+      <p role="alert">{error instanceof Error ? error.message : 'The cause is unknown.'}</p>
       <p class="help">
-        It may be older than Headgate, or the address may be wrong. Nothing was changed by that.
+        The page may be older than Headgate, or its address may be wrong. No data was changed.
       </p>
       <p class="actions">
         <button type="button" onClick={() => location.reload()}>

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 
-/** Two keys after another lead to a page, as on GitHub. */
+/** Pages by the key that follows `g`, as on GitHub. */
 const GO_TO: Readonly<Record<string, { readonly href: string; readonly name: string }>> = {
   g: { href: '/admin', name: 'Groups' },
   u: { href: '/admin/upstreams', name: 'Upstreams' },
@@ -13,13 +13,13 @@ const GO_TO: Readonly<Record<string, { readonly href: string; readonly name: str
   s: { href: '/admin/setup', name: 'Set-up' },
 };
 
-/** Keys that lead to a part of the page, which names its key in `data-jump`. */
+/** Keys that move the focus to a part of the page, which carries its key in `data-jump`. */
 const JUMP_TO: Readonly<Record<string, string>> = {
-  l: 'Leases: the first that can be released',
-  w: 'Waiters: the first in the queue',
+  l: 'Go to the first lease that can be released',
+  w: 'Go to the first queued call',
 };
 
-/** The keyboard: `/` goes to the search, `g` and a letter to a page, `?` shows this list. */
+/** Keyboard shortcuts: `/` focuses the search, `g` and a letter open a page, `?` lists all. */
 export function KeysHelp() {
   const dialog = useRef<HTMLDialogElement>(null);
   const afterG = useRef(false);
@@ -30,7 +30,7 @@ export function KeysHelp() {
       const goTo = afterG.current ? GO_TO[event.key] : undefined;
       afterG.current = event.key === 'g' && !afterG.current;
       if (goTo !== undefined) {
-        // As by hand, so that a page that holds something unsaved can ask first.
+        // Clicks the link, so that a page with unsaved input can ask first.
         document.querySelector<HTMLAnchorElement>(`nav a[href="${goTo.href}"]`)?.click();
       } else if (event.key === '?') {
         dialog.current?.showModal();
@@ -49,7 +49,7 @@ export function KeysHelp() {
 
   return (
     <dialog ref={dialog} aria-labelledby="keys-title">
-      <h2 id="keys-title">Keys</h2>
+      <h2 id="keys-title">Keyboard shortcuts</h2>
       <dl class="keys">
         <dt>
           <kbd>/</kbd>
@@ -58,7 +58,7 @@ export function KeysHelp() {
         <dt>
           <kbd>?</kbd>
         </dt>
-        <dd>This list</dd>
+        <dd>Show this list</dd>
         {Object.entries(JUMP_TO).map(([key, says]) => (
           <>
             <dt>
@@ -83,7 +83,7 @@ export function KeysHelp() {
   );
 }
 
-/** Goes to the first thing in a list that can be done, or to the list where nothing can. */
+/** Focuses the first enabled action in a list, or the list if there is none. */
 function jumpTo(key: string): void {
   const list = document.querySelector<HTMLElement>(`[data-jump="${key}"]`);
   const first = list?.querySelector<HTMLElement>('button[data-focus]:enabled') ?? list;
@@ -91,7 +91,7 @@ function jumpTo(key: string): void {
   list?.scrollIntoView({ block: 'center' });
 }
 
-/** Somebody types, or a dialog waits for an answer. */
+/** Whether the focus is in a field or a dialog is open. */
 function isBusy(target: EventTarget | null): boolean {
   if (document.querySelector('dialog[open]') !== null) return true;
   return target instanceof HTMLElement && target.matches('input, textarea, select');

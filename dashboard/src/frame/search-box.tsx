@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso';
 
-/** The one box for everything that has a name: calls by their ids, agents, tenants, keys, models, and groups. */
+/** Search for calls by id, and for agents, tenants, keys, models and groups by name. */
 export function SearchBox() {
   const { route } = useLocation();
   const submit = (event: SubmitEvent): void => {
@@ -11,7 +11,7 @@ export function SearchBox() {
     route(`/admin/calls?q=${encodeURIComponent(text.trim())}`);
   };
   return (
-    <form class="search-box" role="search" aria-label="Everything" onSubmit={submit}>
+    <form class="search-box" role="search" aria-label="Search everything" onSubmit={submit}>
       <input
         type="search"
         name="q"

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { resting, wake } from '../idle-page.ts';
 
-/** Asks whether somebody still looks, and goes on when it is answered, with Escape too. */
+/** Dialog of a page without input. Closing it resumes live updates, also with Escape. */
 export function StillLooking() {
   const dialog = useRef<HTMLDialogElement>(null);
   const isAsked = resting.value === 'unused';
@@ -11,14 +11,14 @@ export function StillLooking() {
   if (!isAsked) return null;
   return (
     <dialog ref={dialog} aria-labelledby="still-title" onClose={wake}>
-      <h2 id="still-title">Still looking?</h2>
+      <h2 id="still-title">Live updates paused</h2>
       <p>
-        Nobody has touched this page for half an hour, so it has stopped following what happens: a
-        page that is open costs as much as calls do. What it shows is from then.
+        This page had no input for half an hour. An open dashboard costs requests, so it stopped
+        updating. The data shown is from that time.
       </p>
       <form method="dialog" class="actions">
         <button type="submit" class="primary" autofocus>
-          Go on
+          Resume updates
         </button>
       </form>
     </dialog>

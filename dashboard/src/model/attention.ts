@@ -1,7 +1,7 @@
 import type { Attention } from '../../../src/contract/attention.ts';
 import { ATTENTION_RULES, type AttentionRule } from '../../../src/contract/attention-rules.ts';
 
-/** These say no more than the state of the group in its word, its queue and its pause. */
+/** Rules that add nothing to the state, the queue and the pause that a group shows anyway. */
 const PLAIN: ReadonlySet<AttentionRule> = new Set([
   'paused',
   'upstream_pause',
@@ -9,24 +9,24 @@ const PLAIN: ReadonlySet<AttentionRule> = new Set([
   'queue_old',
 ]);
 
-/** Finds the worst entry of a group. null: there is none. */
+/** Most severe entry of a group. null if there is none. */
 export function attentionOf(all: readonly Attention[], group: string): Attention | null {
   return all.find((one) => one.group === group) ?? null;
 }
 
-/** The rank of a group among all: less is worse. */
+/** Severity rank of a group. Lower is worse. */
 export function rankOf(all: readonly Attention[], group: string): number {
   const entry = attentionOf(all, group);
   return entry === null ? Infinity : ATTENTION_RULES.indexOf(entry.rule);
 }
 
-/** The line below the name on the page of a group: the cause that its state does not say. */
+/** Cause shown below the name on the page of a group, if its state does not show it already. */
 export function attentionLine(all: readonly Attention[], group: string): string {
   const entry = all.find((one) => one.group === group && !PLAIN.has(one.rule));
   return entry === undefined ? '' : entry.says;
 }
 
-/** The page where something can be done about an entry. */
+/** Page on which an entry can be resolved. */
 export function pageOf({ subject: { kind, id }, group, rule }: Attention): string {
   if (group !== null) return `/admin/groups/${encodeURIComponent(group)}`;
   if (kind === 'key') return '/admin/keys';

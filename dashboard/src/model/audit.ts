@@ -1,10 +1,10 @@
 import { asLocal } from './history-range.ts';
 
-/** Search in the audit log, as the form has it. */
+/** Filter of the audit log, as entered in its form. */
 export interface AuditFilter {
   readonly actor: string;
   readonly action: string;
-  /** As `datetime-local` has it. */
+  /** Value of a `datetime-local` input. */
   readonly since: string;
   readonly until: string;
 }
@@ -13,7 +13,7 @@ export const NO_FILTER: AuditFilter = { actor: '', action: '', since: '', until:
 
 const MINUTE_MS = 60_000;
 
-/** The filter that a link asks for: who, what, and a time, of which its form knows whole minutes: none of it is left out. */
+/** Filter of a link. Its times are widened to whole minutes, the resolution of the form. */
 export function filterIn(query: Readonly<Record<string, string>>): AuditFilter {
   const local = (instant: string | undefined, toMinute: (minutes: number) => number): string => {
     const ms = Date.parse(instant ?? '');
@@ -27,7 +27,7 @@ export function filterIn(query: Readonly<Record<string, string>>): AuditFilter {
   };
 }
 
-/** The terms of a link to a filter, which says the same in every time zone; empty: none. */
+/** Query of a link to a filter. Times are in UTC, so that it means the same in every time zone. */
 export function linkTerms(filter: AuditFilter): Record<string, string> {
   const { actor = '', action = '', since = '', until = '' } = auditQuery(filter);
   return { actor, action, from: since, to: until };
@@ -40,7 +40,7 @@ interface AuditParams {
   until?: string;
 }
 
-/** The filter as the route takes it: nothing is sent of what was left empty. */
+/** Query of the API route. Empty fields are omitted. */
 export function auditQuery(filter: AuditFilter): AuditParams {
   const query: AuditParams = {};
   const [actor, action] = [filter.actor.trim(), filter.action.trim()];
@@ -51,29 +51,29 @@ export function auditQuery(filter: AuditFilter): AuditParams {
   return query;
 }
 
-/** Says what is wrong with a filter; null: nothing. */
+/** Error of a filter. null if it is valid. */
 export function filterProblem({ since, until }: AuditFilter): string | null {
   const isTurned = since !== '' && until !== '' && Date.parse(since) > Date.parse(until);
-  return isTurned ? 'The time from which to look is after the time until which.' : null;
+  return isTurned ? '“From” must be earlier than “Until”.' : null;
 }
 
 /** Explains an actor of the audit log. */
 export function actorWords(actor: string): string {
   if (actor === 'admin-token') {
-    return 'Whoever has the ADMIN_TOKEN. With admin keys, one for each person, the log says who it was.';
+    return 'Someone with the ADMIN_TOKEN. To see who makes changes, give each person an admin key.';
   }
-  if (actor.startsWith('headgate:')) return 'Headgate itself: a temporary change went back.';
+  if (actor.startsWith('headgate:')) return 'Headgate reverted a temporary change.';
   return actor.startsWith('access:')
     ? 'Signed in with Cloudflare Access'
     : 'Holder of this admin key';
 }
 
-/** Words each instant of a text as the reader's clock has it. */
+/** Replaces each instant in a text, to show it in the time zone of the reader. */
 export function withInstants(text: string, word: (at: string) => string): string {
   return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, word);
 }
 
-/** An action taken apart, as in `group openai-shared: patch`. */
+/** Splits an action, such as `group openai-shared: patch`. */
 export function actionParts(action: string): {
   readonly group: string | null;
   readonly verb: string;

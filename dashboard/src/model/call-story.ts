@@ -8,24 +8,23 @@ import {
 } from './call-words.ts';
 import { scopeWords } from './scope-words.ts';
 
-/** One thing that happened to a call. */
 export interface StoryStep {
-  /** Null: at a time that nobody noted, between those before and after. */
+  /** null if the time is unknown. It lies between the previous and the next step. */
   readonly at: string | null;
   readonly text: string;
   readonly tone: 'plain' | 'good' | 'bad';
 }
 
-/** A call, with what its group decided at each try. */
+/** A call with the decisions of its group, one per attempt. */
 export interface ExplainedCall {
   readonly ticket: string;
-  /** The first try first. */
+  /** Oldest first. */
   readonly tries: readonly DecisionView[];
-  /** Decision that its line in a list tells. */
+  /** Decision that a list shows. */
   readonly latest: DecisionView;
 }
 
-/** Joins the tries of one call; calls stand in the order of their latest try, as the list has them. */
+/** Groups decisions by call. Calls keep the order of their latest attempt in the list. */
 export function callsOf(decisions: readonly DecisionView[]): ExplainedCall[] {
   const byTicket = Map.groupBy(decisions, ({ ticket }) => ticket);
   return [...byTicket.values()].flatMap((attempts) => {
@@ -37,7 +36,7 @@ export function callsOf(decisions: readonly DecisionView[]): ExplainedCall[] {
   });
 }
 
-/** Tells what happened to a call, from its arrival to its end, in plain words. */
+/** Describes what happened to a call, from arrival to end. */
 export function storyOf({ tries: attempts }: ExplainedCall): StoryStep[] {
   return attempts.flatMap((decision, index) => [
     arrived(decision, index),
@@ -53,11 +52,11 @@ function arrived(decision: DecisionView, index: number): StoryStep {
   const { position_at_arrival: ahead } = decision;
   const before =
     ahead === 0
-      ? 'Nobody waited before it'
+      ? 'No calls were ahead of it'
       : ahead === 1
         ? 'One call was ahead of it'
         : `${ahead} calls were ahead of it`;
-  const came = index === 0 ? 'It arrived' : `It took its place again, for try ${index + 1}`;
+  const came = index === 0 ? 'It arrived' : `It was queued again, for attempt ${index + 1}`;
   return { at: decision.arrived_at, text: `${came}. ${before}.`, tone: 'plain' };
 }
 
@@ -73,7 +72,7 @@ function decided(decision: DecisionView): StoryStep {
   switch (decision.outcome) {
     case 'granted': {
       const slots = decision.slots === 1 ? 'a slot' : `${decision.slots} slots`;
-      const atOnce = decision.waited_for === null ? ' at once' : '';
+      const atOnce = decision.waited_for === null ? ' immediately' : '';
       return { at, text: `It was granted ${slots}${atOnce}.`, tone: 'good' };
     }
     case 'rejected': {
@@ -82,7 +81,7 @@ function decided(decision: DecisionView): StoryStep {
       return { at, text: `It was rejected${why}.`, tone: 'bad' };
     }
     case 'left':
-      return { at, text: 'Its caller left before it was granted anything.', tone: 'bad' };
+      return { at, text: 'The caller left before a slot was granted.', tone: 'bad' };
     case 'moved':
       return {
         at,
@@ -104,12 +103,12 @@ function answered(decision: DecisionView): StoryStep[] {
 }
 
 const ENDS: ReadonlyMap<string, readonly [string, StoryStep['tone']]> = new Map([
-  ['success', ['The answer ended, and the slot came back', 'good']],
-  ['cancelled', ['The caller left or the call was cut short, and the slot came back', 'bad']],
-  ['failed', ['The upstream failed or refused it, and the slot came back', 'bad']],
-  ['refused', ['The upstream refused it for its own sake, and the slot came back', 'bad']],
-  ['unused', ['The upstream was never called, and the slot was given back unused', 'plain']],
-  ['expired', ['Its holder was gone, so the slot was taken back at the end of its lease', 'bad']],
+  ['success', ['The response ended, and the slot was released', 'good']],
+  ['cancelled', ['The caller left or the call was cut short, and the slot was released', 'bad']],
+  ['failed', ['The upstream failed or refused it, and the slot was released', 'bad']],
+  ['refused', ['The upstream refused this particular call, and the slot was released', 'bad']],
+  ['unused', ['The upstream was never called, and the slot was released unused', 'plain']],
+  ['expired', ['The lease expired because its holder was gone, and the slot was released', 'bad']],
 ] as const);
 
 function ended(decision: DecisionView): StoryStep[] {

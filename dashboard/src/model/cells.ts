@@ -1,11 +1,11 @@
 import type { LeaseView } from './status.ts';
 
-/** One slot of the large picture: which lease is in it, or null. A lease may take several. */
+/** Slots of the large picture, each with its lease or null. A lease may fill several. */
 export type Cells = readonly (LeaseView | null)[];
 
 /**
- * Puts leases into slots so that each stays where it was: a call that ends leaves a gap, and the next
- * one fills it. There are as many cells as slots, or more where more are taken.
+ * Places leases in slots so that each keeps its place: a call that ends leaves a gap, and the next one fills it. There
+ * are as many cells as slots, or more if more slots are in use.
  */
 export function placeLeases(before: Cells, leases: readonly LeaseView[], slots: number): Cells {
   const wanted = new Map(leases.map((lease) => [lease.id, lease.slots]));
@@ -27,7 +27,7 @@ export function placeLeases(before: Cells, leases: readonly LeaseView[], slots: 
   return cells.length > slots ? closeGaps(cells, slots) : cells;
 }
 
-/** After a limit was lowered: takes empty cells from the end, then the other gaps. */
+/** Removes surplus cells after a limit was lowered: empty cells from the end first, then gaps. */
 function closeGaps(cells: Cells, slots: number): Cells {
   const kept = [...cells];
   for (let i = kept.length - 1; i >= 0 && kept.length > slots; i -= 1) {
@@ -36,23 +36,23 @@ function closeGaps(cells: Cells, slots: number): Cells {
   return kept;
 }
 
-/** How many times its usual hold a lease must have lasted to stand out. */
+/** Multiple of the usual hold from which a lease is marked as old. */
 const OLD_AT = 3;
 
-/** Minimum age of a hold that stands out: three times a hold of a blink is still a blink. */
+/** Minimum age of a marked lease. Three times a very short hold is still short. */
 const OLD_MS_MIN = 10_000;
 
-/** How far a lease is through its usual hold, 0 to 1 and beyond; null: nobody knows what is usual. */
+/** Age of a lease as a part of the usual hold, from 0 to beyond 1. null if the usual hold is unknown. */
 export function progressOf(ageMs: number, usualHoldMs: number | null): number | null {
   return usualHoldMs === null || usualHoldMs <= 0 ? null : ageMs / usualHoldMs;
 }
 
-/** Whether a lease has been held so much longer than is usual that somebody had better look. */
+/** Whether a lease is held so much longer than usual that an operator should look at it. */
 export function isOld(ageMs: number, usualHoldMs: number | null): boolean {
   return ageMs >= OLD_MS_MIN && (progressOf(ageMs, usualHoldMs) ?? 0) >= OLD_AT;
 }
 
-/** The middle one, or null for want of any. */
+/** Median, or null for an empty list. */
 export function median(values: readonly number[]): number | null {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? null;
 }

@@ -5,17 +5,17 @@ import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts'
 import { memberSchema } from '../../../src/contract/config/members.ts';
 import { isSame } from './document.ts';
 
-/** One object of the configuration with everything that changes about it. */
+/** One object of the configuration with its changes. */
 export interface ChangedObject {
-  /** As in `groups`; empty for what stands at the top of the document. */
+  /** Name of the list, such as `groups`. Empty for top-level fields. */
   readonly list: string;
   readonly name: string;
   readonly kind: 'added' | 'removed' | 'changed';
-  /** With paths that begin at the object. */
+  /** Paths are relative to the object. */
   readonly changes: readonly AuditChange[];
 }
 
-/** Changes by the group, upstream or key that they are about, in the order in which they come. */
+/** Groups changes by object, in the order of first appearance. */
 export function byObject(changes: readonly AuditChange[]): ChangedObject[] {
   const objects = new Map<string, ChangedObject>();
   for (const change of changes) {
@@ -30,16 +30,16 @@ export function byObject(changes: readonly AuditChange[]): ChangedObject[] {
   return [...objects.values()];
 }
 
-/** Counts of a list of changed objects, as in `2 added, 1 removed, 3 changed`. */
+/** Counts changed objects, such as `2 added, 1 removed, 3 changed`. */
 export function tally(objects: readonly ChangedObject[]): string {
   const parts = (['added', 'removed', 'changed'] as const).flatMap((kind) => {
     const number = objects.filter((object) => object.kind === kind).length;
     return number === 0 ? [] : [`${number} ${kind}`];
   });
-  return parts.length === 0 ? 'nothing changes' : parts.join(', ');
+  return parts.length === 0 ? 'no changes' : parts.join(', ');
 }
 
-/** Objects of each list as they are without anything being said of them. */
+/** Objects with all defaults, by list. */
 const DEFAULTS: Readonly<Record<string, unknown>> = {
   groups: groupSchema.parse({ name: 'default' }),
   upstreams: upstreamSchema.parse({ id: 'default' }),
@@ -47,8 +47,8 @@ const DEFAULTS: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * The fields that change about an object. Of one that comes or goes as a whole they are those that
- * somebody chose: what it has by default, and the name that stands above it, say nothing.
+ * Changed fields of an object. For an object that was added or removed, these are the fields that differ from the
+ * defaults. Its name is omitted, because a heading shows it.
  */
 export function fieldChanges({ list, kind, changes }: ChangedObject): readonly AuditChange[] {
   const [whole] = changes;
@@ -62,14 +62,14 @@ export function fieldChanges({ list, kind, changes }: ChangedObject): readonly A
 
 const MEMBER = { ...memberSchema.parse({ upstream: '-' }), upstream: undefined };
 
-/** The value that a change tells of, without what members have by default: that is most of them, and says nothing. */
+/** Value to show for a change. Defaults of members are omitted, because they are most of the fields. */
 export function reportedOf(path: string, value: unknown): unknown {
   if (/(^|\.)members\[[^\]]+\]$/.test(path)) return differing(value, MEMBER);
   const isList = /(^|\.)members$/.test(path) && Array.isArray(value);
   return isList ? value.map((each) => differing(each, MEMBER)) : value;
 }
 
-/** A hash is never told. */
+/** The name is in the heading, and hashes are never shown. */
 const UNSAID = new Set(['name', 'id', 'hash']);
 
 function* leavesOf(path: string, value: unknown): Generator<{ path: string; value: unknown }> {
@@ -96,7 +96,7 @@ function differing(value: unknown, fallback: unknown): unknown {
   );
 }
 
-/** Tells whether a value is an instant as the configuration writes it, which people read as how far it is from now. */
+/** Whether a value is an instant. These are shown relative to now. */
 export function isInstant(value: unknown): value is string {
   return typeof value === 'string' && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value);
 }

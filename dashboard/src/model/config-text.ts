@@ -1,17 +1,15 @@
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, stringify } from 'yaml';
 
 /**
- * Configuration as text. The parser of YAML is as large as the rest of the page, so this module is
- * loaded when somebody wants text.
+ * Configuration as text. The YAML parser is as large as the rest of the page, so this module is loaded on demand.
  */
 export { ConfigSyntaxError, parseConfigText } from '../../../src/config/parse-text.ts';
 
-/** A document as YAML. */
 export function yamlOf(document: unknown): string {
   return stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 });
 }
 
-/** The line, from 1 on, of what an error's path names, or of what it would stand in. */
+/** Line (from 1) of the value at an error's path, or of its closest existing parent. */
 export function lineOf(text: string, path: string): number | null {
   const lines = new LineCounter();
   const { contents } = parseDocument(text, { lineCounter: lines, logLevel: 'silent' });
@@ -34,7 +32,7 @@ export function lineOf(text: string, path: string): number | null {
   return offset === undefined ? null : lines.linePos(offset).line;
 }
 
-/** As in `groups`, `0`, `limits`, `rpm` of `groups[0].limits.rpm`. */
+/** Splits `groups[0].limits.rpm` into `groups`, `0`, `limits`, `rpm`. */
 function partsOf(path: string): string[] {
   return [...path.matchAll(/\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.[\]]+)/g)].map(
     ([, quoted, index, name]) => quoted ?? index ?? name ?? '',

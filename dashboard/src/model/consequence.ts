@@ -1,10 +1,9 @@
 import { plural } from '../format.ts';
 import type { GroupView } from './status.ts';
 
-/** Act that can be done with a group at once. */
 export type GroupAct = 'pause' | 'drain' | 'resume' | 'dry_run_on' | 'dry_run_off' | 'relearn';
 
-/** Lists what can be done with a group as it is. One that is made by itself has switches, and no settings. */
+/** Acts available for a group in its current state. Automatic groups have switches but no settings. */
 export function actsOf(group: GroupView): GroupAct[] {
   const { kind, paused, draining, dry_run: isDry } = group;
   const acts: GroupAct[] = [];
@@ -17,32 +16,33 @@ export function actsOf(group: GroupView): GroupAct[] {
   return acts;
 }
 
-/** Whether a group has learned a limit or stop for all calls or a scope. */
+/** Whether a group has learned a limit, a backoff or an open breaker, for all calls or for a scope. */
 function hasLearned({ paused_until: until, breaker, limit, scopes = [] }: GroupView): boolean {
   const isStopped = until !== null || breaker !== 'closed';
   return isStopped || limit.source === 'learned' || scopes.length > 0;
 }
 
-/** Consequence of an act, in words, and what is said when it is done. */
+/** Texts of an act: its confirmation, and the notice when it is done. */
 interface ActConsequence {
   readonly title: string;
   readonly says: string;
   readonly verb: string;
   readonly done: string;
-  /** Whether to ask before. */
+  /** Whether the act needs a confirmation. */
   readonly isGrave: boolean;
 }
 
-/** Says what an act does to how many calls. */
+/** Describes an act, with the number of calls it affects. */
 export function consequenceOf(act: GroupAct, group: GroupView): ActConsequence {
-  const { name, queued } = group;
-  const flying = calls(group.in_use, 'in flight');
-  const waiting = calls(queued, 'waiting');
+  const { name, queued, in_use: inUse } = group;
+  const flying = `${plural(inUse, 'call')} in flight`;
+  const waiting = plural(queued, 'queued call');
+  const end = inUse === 1 ? 'ends' : 'end';
   switch (act) {
     case 'pause':
       return {
         title: `Pause ${name}?`,
-        says: `Nothing is granted until it is resumed. ${flying} end as usual. ${waiting} keep their places, and new ones queue behind them; a call whose time is up is refused.`,
+        says: `No new calls start until you resume. ${flying} ${end} as usual. ${waiting} ${queued === 1 ? 'keeps its place' : 'keep their places'}, and new calls queue behind. Calls that time out are rejected.`,
         verb: 'Pause',
         done: `${name} is paused.`,
         isGrave: true,
@@ -50,46 +50,42 @@ export function consequenceOf(act: GroupAct, group: GroupView): ActConsequence {
     case 'drain':
       return {
         title: `Drain ${name}?`,
-        says: `New calls are refused with 503 until it is resumed. ${flying} and ${waiting} go on to their end.`,
+        says: `New calls are rejected with 503 until you resume. ${flying} and ${waiting} continue to the end.`,
         verb: 'Drain',
-        done: `${name} refuses new calls.`,
+        done: `${name} rejects new calls.`,
         isGrave: true,
       };
     case 'resume':
       return {
         title: `Resume ${name}.`,
-        says: `${waiting} go on as there is room.`,
+        says: `${waiting} ${queued === 1 ? 'starts' : 'start'} as slots become free.`,
         verb: 'Resume',
-        done: `${name} goes on.`,
+        done: `${name} is resumed.`,
         isGrave: false,
       };
     case 'relearn':
       return {
-        title: `Forget what ${name} has learned?`,
-        says: `A pause that the upstream asked for ends, the breaker closes, and the limit is the configured one again. ${waiting} go on at once. If the upstream still refuses, it is learned anew.`,
-        verb: 'Forget',
-        done: `${name} has forgotten what the upstream said.`,
+        title: `Reset what ${name} has learned?`,
+        says: `The upstream backoff ends, the breaker closes, and the configured limit applies again. ${waiting} can start immediately. If the upstream still refuses calls, Headgate learns its limits again.`,
+        verb: 'Reset',
+        done: `Reset what ${name} had learned.`,
         isGrave: true,
       };
     case 'dry_run_on':
       return {
-        title: `Let ${name} run dry?`,
-        says: `Its limits hold nobody back any more: ${waiting} and all that come go to the upstream at once. It still decides, and counts who would have waited.`,
-        verb: 'Run dry',
-        done: `${name} runs dry: its limits hold nobody back.`,
+        title: `Start a dry run of ${name}?`,
+        says: `Its limits are no longer enforced: ${waiting} and all new calls go to the upstream immediately. The group still decides, and counts the calls that would have waited.`,
+        verb: 'Start dry run',
+        done: `${name} is in a dry run. Its limits are not enforced.`,
         isGrave: true,
       };
     case 'dry_run_off':
       return {
         title: `End the dry run of ${name}?`,
-        says: `Its limits hold again for calls that come from now on. ${flying} end as usual.`,
+        says: `Its limits apply again to new calls. ${flying} ${end} as usual.`,
         verb: 'End dry run',
-        done: `The limits of ${name} hold again.`,
+        done: `The limits of ${name} apply again.`,
         isGrave: true,
       };
   }
-}
-
-function calls(n: number, where: string): string {
-  return `${plural(n, 'call')} ${where}`;
 }

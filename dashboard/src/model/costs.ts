@@ -6,7 +6,7 @@ export type CostsView = z.output<typeof costsSchema>;
 export type CostRowView = CostsView['rows'][number];
 export type CostBudget = NonNullable<CostRowView['budget']>;
 
-/** Things that costs are told by. */
+/** Dimensions by which costs are grouped. */
 export const BY = [
   { by: 'key', name: 'Key' },
   { by: 'team', name: 'Team' },
@@ -16,7 +16,7 @@ export const BY = [
 
 export type CostGrouping = (typeof BY)[number]['by'];
 
-/** Periods of UTC, as links of the page name them. */
+/** Periods in UTC. Links of the page use the ids. */
 export const PERIODS = [
   { id: 'month', name: 'This month', query: { period: 'month', which: 'this' } },
   { id: 'last-month', name: 'Last month', query: { period: 'month', which: 'last' } },
@@ -26,7 +26,7 @@ export const PERIODS = [
 
 export type CostPeriod = (typeof PERIODS)[number];
 
-/** Reads what a link of the page asks for: costs of this month by key, unless it says otherwise. */
+/** Reads the choice from a link. The default is the costs of this month by key. */
 export function choiceOf(query: Readonly<Record<string, string>>): {
   period: CostPeriod;
   by: CostGrouping;
@@ -37,12 +37,12 @@ export function choiceOf(query: Readonly<Record<string, string>>): {
   };
 }
 
-/** The address of the same as CSV. */
+/** URL of the CSV export. */
 export function csvAddress({ query: { period, which } }: CostPeriod, by: CostGrouping): string {
   return `/admin/api/costs?period=${period}&which=${which}&by=${by}&format=csv`;
 }
 
-/** Words for a row without a name of its own. */
+/** Name of a row, also for calls without a key, team, model or group. */
 export function rowName(
   { name, is_rest: isRest }: Pick<CostRowView, 'name' | 'is_rest'>,
   by: CostGrouping,
@@ -51,28 +51,25 @@ export function rowName(
   return name ?? `no ${by}`;
 }
 
-/** Words for a cost. Where no call's price or use is known it is not $0. */
+/** Formats a cost. If no call has a known price and usage, the cost is unknown rather than $0. */
 export function costWords(
   of: Pick<CostRowView, 'usd' | 'calls' | 'unpriced_calls' | 'unreported_calls'>,
 ): string {
   const unknown = of.unpriced_calls + of.unreported_calls;
-  return of.calls > 0 && unknown === of.calls ? 'not known' : usd(of.usd);
+  return of.calls > 0 && unknown === of.calls ? 'unknown' : usd(of.usd);
 }
 
-/** The part of a budget that is spent or set aside, from 0 on; above 1 it is exceeded. Null: nobody knows. */
+/** Part of a budget that is spent or reserved, from 0. Above 1 it is exceeded. null if unknown. */
 export function usedPart({ limit_usd: limit, left_usd: left }: CostBudget): number | null {
   if (left === null) return null;
   return limit === 0 ? 1 : (limit - left) / limit;
 }
 
-/** Words for what a budget has left. */
 export function budgetWords({ limit_usd: limit, left_usd: left }: CostBudget): string {
-  return left === null
-    ? `${usd(limit)}, what is left is not known`
-    : `${usd(left)} of ${usd(limit)} left`;
+  return left === null ? `${usd(limit)}, remainder unknown` : `${usd(left)} of ${usd(limit)} left`;
 }
 
-/** Words for a range, which is one number where both ends round to the same. */
+/** Formats a range. It is one number if both ends round to the same. */
 export function rangeWords(
   { from, to }: { readonly from: number; readonly to: number },
   written: (value: number) => string = count,
@@ -81,7 +78,7 @@ export function rangeWords(
   return least === most ? least : `${least} to ${most}`;
 }
 
-/** Rounds to two digits: an estimate is no more exact. */
+/** Rounds to two significant digits, the precision of an estimate. */
 export function roughUsd(value: number): string {
   // Without cents: `$1.2`, and not `$1.20`.
   return `$${value.toLocaleString('en', { maximumSignificantDigits: 2 })}`;

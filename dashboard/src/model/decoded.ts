@@ -1,4 +1,4 @@
-/** A part of an address as text; one that was encoded wrong as it stands there. */
+/** Decodes a part of an address. Returns it unchanged if its encoding is invalid. */
 export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -7,7 +7,7 @@ export function decoded(part: string): string {
   }
 }
 
-/** A partition as people read it: the values that its group is split by, which its name has encoded. */
+/** Readable name of a partition: the values by which its group is split, which the name encodes. */
 export function partitionName(partition: string): string {
   return partition.split(',').map(decoded).join(', ');
 }

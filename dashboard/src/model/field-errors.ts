@@ -3,15 +3,14 @@ import { explainIssues } from '../../../src/config/explain-issues.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
 import type { EditedDocument } from './document.ts';
 
-/** Something that is wrong with a document, and where. */
 export type { FieldError };
 
-/** A document that is right, with every default filled in; or everything that is wrong with it. */
+/** A valid document with all defaults filled in, or the errors of an invalid one. */
 export type CheckedDocument<Schema extends z.ZodType> =
   | { readonly ok: true; readonly value: z.output<Schema> }
   | { readonly ok: false; readonly errors: readonly FieldError[] };
 
-/** Checks by the schema that the server checks by, and says what is wrong in the same words. */
+/** Checks a document with the schema of the server. Errors have the same messages. */
 export function check<Schema extends z.ZodType>(
   schema: Schema,
   document: EditedDocument,
@@ -21,18 +20,17 @@ export function check<Schema extends z.ZodType>(
   return { ok: false, errors: explainIssues(parsed.error, schema, document) };
 }
 
-/** Whether an error is about a field or a part of it. */
 function isAt(error: FieldError, path: string): boolean {
   const { path: at } = error;
   return at === path || at.startsWith(`${path}.`) || at.startsWith(`${path}[`);
 }
 
-/** Whether an error is about a field that somebody touched; the empty path touches all. */
+/** Whether an error belongs to a touched field. The empty path means all fields. */
 export function isTouched(error: FieldError, path: string): boolean {
   return path === '' || isAt(error, path);
 }
 
-/** Lists what is wrong with one field, with the place within it where it has several. */
+/** Messages of one field. If the field has several parts, each message names its part. */
 export function messagesAt(errors: readonly FieldError[], path: string): string[] {
   return errors
     .filter((error) => isAt(error, path))
@@ -42,7 +40,7 @@ export function messagesAt(errors: readonly FieldError[], path: string): string[
     });
 }
 
-/** Errors that no field of a form shows. */
+/** Errors outside the fields of a form. */
 export function elsewhere(
   errors: readonly FieldError[],
   paths: readonly string[],
@@ -50,7 +48,7 @@ export function elsewhere(
   return errors.filter((error) => !paths.some((path) => isAt(error, path)));
 }
 
-/** As in `entry 2, models`, of `[1].models`. */
+/** Formats `[1].models` as `entry 2, models`. */
 function placeOf(rest: string): string {
   const parts = rest.match(/\["[^"]*"\]|\[[^\]]*\]|[^.[\]]+/g) ?? [];
   return parts

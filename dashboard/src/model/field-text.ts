@@ -1,29 +1,28 @@
 import type { FieldKind, SchemaField } from './schema-fields.ts';
 
 /**
- * From text that people type to values and back. Text that means nothing is kept as it is: the schema then says
- * what is wrong with it, in the words in which the server would.
+ * Converts typed text to values and back. Invalid text is kept as it is, so that the schema reports it with the message
+ * of the server.
  */
 
-/** A number, or the text itself where it is none. */
+/** Parses a number. Returns the text itself if it is no number. */
 export function numberFrom(text: string): unknown {
   const trimmed = text.trim().replace(/(?<=\d)[_,](?=\d{3}(?:\D|$))/g, '');
   return /^-?\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : trimmed;
 }
 
-/** The value of a number's field. Nothing typed: null where that is allowed, else the default. */
+/** Value of a number field. Empty input means null if the field is nullable, else the default. */
 export function valueFrom(text: string, field: SchemaField): unknown {
   if (text.trim() === '') return field.isNullable ? null : undefined;
   return numberFrom(text);
 }
 
-/** A value as a line of text. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === null || value === undefined ? '' : JSON.stringify(value);
 }
 
-/** One entry per line, or with commas between them: patterns and ids hold neither. */
+/** Parses entries on lines or between commas. Patterns and ids contain neither. */
 export function listFrom(text: string): string[] {
   return text
     .split(/[\n,]/)
@@ -31,17 +30,16 @@ export function listFrom(text: string): string[] {
     .filter((entry) => entry !== '');
 }
 
-/** A list, one entry per line. */
 export function listText(value: unknown): string {
   return Array.isArray(value) ? value.map(textOf).join('\n') : textOf(value);
 }
 
-/** A row of cells without anything in it, as one begins that is added. */
+/** Whether a row is empty, as new rows are. */
 function isBlank(row: readonly string[]): boolean {
   return row.every((cell) => cell.trim() === '');
 }
 
-/** Numbers or texts by name, a row each. */
+/** Rows of a record of numbers or texts. */
 export function pairRows(value: unknown): string[][] {
   return Object.entries(Object(value) as object).map(([name, number]) => [name, textOf(number)]);
 }
@@ -54,20 +52,18 @@ export function pairsFrom(rows: readonly (readonly string[])[]): unknown {
   );
 }
 
-/** Texts by name. */
 export function textPairsFrom(rows: readonly (readonly string[])[]): unknown {
   return Object.fromEntries(
     rows.filter((row) => !isBlank(row)).map(([name = '', text = '']) => [name.trim(), text.trim()]),
   );
 }
 
-/** Names that stand in more than one row: only the last of them would count. */
+/** Names that occur in several rows. Only the last row of each would count. */
 export function repeatedNames(rows: readonly (readonly string[])[]): string[] {
   const names = rows.filter((row) => !isBlank(row)).map(([name = '']) => name.trim());
   return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
 }
 
-/** Rules of lanes by model, a row each. */
 export function laneRuleRows(value: unknown): string[][] {
   return listOf(value).map((rule) => {
     const { models, lane } = Object(rule) as { models?: unknown; lane?: unknown };
@@ -81,7 +77,7 @@ export function laneRulesFrom(rows: readonly (readonly string[])[]): unknown {
     .map(([models = '', lane]) => ({ models: listFrom(models), lane }));
 }
 
-/** Upstreams that calls spill to, each with the model that it is asked for there. */
+/** Rows of the spill targets: upstream and, optionally, model. */
 export function spillRows(value: unknown): string[][] {
   return listOf(value).map((each) => {
     if (typeof each === 'string') return [each, ''];
@@ -102,7 +98,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** An instant as `datetime-local` has it, to the minute, in the time of whoever reads. */
+/** Formats an instant as a `datetime-local` value: to the minute, in the time zone of the reader. */
 export function localFrom(instant: unknown): string {
   const at = new Date(textOf(instant));
   if (instant === null || instant === undefined || Number.isNaN(at.getTime())) return '';
@@ -110,7 +106,7 @@ export function localFrom(instant: unknown): string {
   return local.toISOString().slice(0, 16);
 }
 
-/** That instant in UTC. Nothing entered: null. */
+/** Parses a `datetime-local` value to UTC. Empty input is null. */
 export function instantFrom(local: string): string | null {
   const at = new Date(local);
   return local === '' || Number.isNaN(at.getTime()) ? null : at.toISOString();
@@ -118,7 +114,7 @@ export function instantFrom(local: string): string | null {
 
 const NUMBER = new Intl.NumberFormat('en', { maximumFractionDigits: 3 });
 
-/** Tells bounds and default of a field, as in `0 to 5,000. Default: 1,000.` */
+/** Describes the bounds and default of a field, such as `0 to 5,000. Default: 1,000.` */
 export function boundsText(field: SchemaField): string {
   const bounds = boundsOf(field.kind);
   const fallback = fallbackText(field);
@@ -127,7 +123,7 @@ export function boundsText(field: SchemaField): string {
 
 function boundsOf(kind: FieldKind): string {
   if (kind.type === 'list') return 'One per line.';
-  // Bounds that nobody comes near are no help.
+  // Very large bounds do not help the reader.
   if (kind.type !== 'number' || kind.max >= 1_000_000_000) return '';
   const range = `${NUMBER.format(kind.min)} to ${NUMBER.format(kind.max)}`;
   return kind.takesAuto ? `auto, or ${range}.` : `${range}.`;

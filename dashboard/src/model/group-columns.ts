@@ -3,22 +3,21 @@ import { STATES } from './group-state.ts';
 import { slotsOfGroup } from './slots.ts';
 import type { GroupView } from './status.ts';
 
-/** Columns of the table of groups: by which one may sort, and which way at first. */
-
-/** A column, and what it is sorted by. Null: nothing is known, which comes last whichever way. */
+/** A column of the table of groups. */
 interface GroupColumn {
   readonly id: string;
   readonly name: string;
-  /** Name in so few letters that it fits before a figure on a phone. */
+  /** Short name, which fits before a number on a phone. */
   readonly short: string;
-  /** Figures are at the right, and the most comes first; others begin with the least. */
+  /** Whether the column is numeric: aligned right, and sorted with the highest value first. */
   readonly isFigure: boolean;
+  /** Sort key. null means unknown, which sorts last in both directions. */
   readonly of: (group: GroupView) => number | string | null;
 }
 
 export const COLUMNS = [
   { id: 'name', name: 'Group', short: '', isFigure: false, of: ({ name }) => name },
-  // The worst comes first.
+  // The most severe state sorts first.
   {
     id: 'state',
     name: 'State',
@@ -54,13 +53,13 @@ export const COLUMNS = [
 
 export type ColumnId = (typeof COLUMNS)[number]['id'];
 
-/** Order in which somebody wants the groups. Null where one is wanted: the most pressed first. */
+/** A chosen order of groups. */
 export interface Sort {
   readonly by: ColumnId;
   readonly isReversed: boolean;
 }
 
-/** Reads a sort as a link has it, as in `usd`, or `-usd` for the least first. Null: there is no such column. */
+/** Parses the sort of a link, such as `usd`, or `-usd` for the lowest first. null if the column is unknown. */
 export function sortOf(text: string | undefined): Sort | null {
   const isReversed = text?.startsWith('-') === true;
   const id = isReversed ? text.slice(1) : text;
@@ -68,13 +67,13 @@ export function sortOf(text: string | undefined): Sort | null {
   return column === undefined ? null : { by: column.id, isReversed };
 }
 
-/** Gives what a press on a column's head asks for next, for the link: its order, then the reverse, then none. */
+/** Next sort after a click on a column: its order, then the reverse, then none. */
 export function nextSort(sort: Sort | null, id: ColumnId): string | undefined {
   if (sort?.by !== id) return id;
   return sort.isReversed ? undefined : `-${id}`;
 }
 
-/** Tells which way a column is sorted, as `aria-sort` has it. */
+/** Value of `aria-sort` for a column. */
 export function ariaSort(
   sort: Sort | null,
   column: GroupColumn,
@@ -83,7 +82,7 @@ export function ariaSort(
   return column.isFigure === sort.isReversed ? 'ascending' : 'descending';
 }
 
-/** Names of groups by a column. Equals are by name. */
+/** Names of groups sorted by a column, then by name. */
 export function byColumn(groups: readonly GroupView[], sort: Sort): readonly string[] {
   const column: GroupColumn | undefined = COLUMNS.find(({ id }) => id === sort.by);
   const sign = (column?.isFigure === true) === sort.isReversed ? 1 : -1;
@@ -100,10 +99,7 @@ export function byColumn(groups: readonly GroupView[], sort: Sort): readonly str
     .map(({ name }) => name);
 }
 
-/**
- * Whether every figure of a group is nothing: nobody holds or waits, nothing came within the last hour, and the day has
- * cost nothing.
- */
+/** Whether a group is idle: no calls in flight or queued, none in the last hour, and no cost today. */
 export function isIdle(group: GroupView): boolean {
   const {
     state,
@@ -126,7 +122,7 @@ export function isIdle(group: GroupView): boolean {
 
 function compare(a: number | string, b: number | string): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
-  // As people count: group-2 before group-10.
+  // Natural order: group-2 before group-10.
   return String(a).localeCompare(String(b), 'en', { numeric: true });
 }
 

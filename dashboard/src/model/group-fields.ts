@@ -1,9 +1,8 @@
 import type { FieldSection } from './field-words.ts';
 
-/** Sections that the name of an automatic group says all of. */
+/** Sections that the name of an automatic group determines. */
 const SAID_BY_NAME: ReadonlySet<string> = new Set(['match', 'members', 'partitions']);
 
-/** Lists the sections of a group's form. */
 export function sectionsOf(name: unknown): readonly FieldSection[] {
   const isAutomatic = typeof name === 'string' && name.startsWith('auto:');
   return isAutomatic ? GROUP_SECTIONS.filter(({ id }) => !SAID_BY_NAME.has(id)) : GROUP_SECTIONS;
@@ -14,7 +13,7 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   {
     id: 'match',
     title: 'Match',
-    help: 'Which calls count here. * stands for anything. Within a field or, between fields and; what is empty matches every call.',
+    help: 'Which calls belong to this group. * matches any text. A call must match one entry of every field that has entries. A group without entries matches every call.',
     fields: {
       'match.models': 'Models',
       'match.upstreams': 'Upstreams',
@@ -29,7 +28,7 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   {
     id: 'limits',
     title: 'Limits',
-    help: 'They hold together: a call needs a slot and its part of every rate.',
+    help: 'All limits apply together: a call needs a slot, and capacity in every rate.',
     fields: {
       'limits.max_concurrency': 'Max concurrency',
       'limits.rpm': 'Requests per minute',
@@ -46,7 +45,7 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   {
     id: 'members',
     title: 'Members',
-    help: 'Places where the calls of the group run. The queue chooses, because it knows what is free.',
+    help: 'Where the calls of the group run. The queue chooses a member for each call, because it knows which slots are free.',
     fields: {
       members: 'Members',
       affinity: 'Affinity',
@@ -55,18 +54,18 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   {
     id: 'queue',
     title: 'Queue and lanes',
-    help: 'How many calls wait, for how long, and who goes first.',
+    help: 'How many calls may queue, for how long, and in which order they start.',
     fields: {
       'queue.max_length': 'Max length',
-      'queue.timeout_ms': 'Time-out',
-      'queue.lane_timeouts_ms.high': 'Time-out of the high lane',
-      'queue.lane_timeouts_ms.normal': 'Time-out of the normal lane',
-      'queue.lane_timeouts_ms.low': 'Time-out of the low lane',
+      'queue.timeout_ms': 'Timeout',
+      'queue.lane_timeouts_ms.high': 'Timeout of the high lane',
+      'queue.lane_timeouts_ms.normal': 'Timeout of the normal lane',
+      'queue.lane_timeouts_ms.low': 'Timeout of the low lane',
       'queue.max_length_each': 'Max length per tenant',
       'queue.max_length_each_agent': 'Max length per agent',
       'queue.age_credit_ms': 'Age credit',
       'queue.lane_default': 'Default lane',
-      'queue.lane_max': 'Best lane',
+      'queue.lane_max': 'Highest lane',
       'queue.lane_shares.normal': 'Share of the normal lane',
       'queue.lane_shares.low': 'Share of the low lane',
       'queue.lane_rules': 'Lanes by model',
@@ -86,8 +85,8 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   },
   {
     id: 'partitions',
-    title: 'Several groups and partitions',
-    help: 'A call belongs to every group that matches it, and needs a slot in each; four are the most. Narrow groups are asked first.',
+    title: 'Overlapping groups and partitions',
+    help: 'A call needs a slot in each group that matches it, at most four. It acquires slots of narrower groups first.',
     fields: {
       partition_by: 'Partition by',
     },
@@ -95,7 +94,7 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   {
     id: 'keepalive',
     title: 'Keep-alive and nested calls',
-    help: 'What waiting streams hear, and what becomes of calls made within calls.',
+    help: 'What queued streams receive while they wait, and how calls within other calls are treated.',
     fields: {
       'queue.keepalive.after_ms': 'Keep-alive after',
       'queue.keepalive.every_ms': 'Keep-alive every',
@@ -105,25 +104,25 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   {
     id: 'reactions',
     title: 'Reactions to the upstream',
-    help: 'What is learned from refusals, when calls are sent again, and how long slots stay down.',
+    help: 'What Headgate learns from refusals, when it retries calls, and how long slots stay unavailable after a call.',
     fields: {
       adaptive: 'Adaptive',
       'retries.max': 'Retries',
-      'retries.max_body_bytes': 'Retried bodies up to',
+      'retries.max_body_bytes': 'Largest retried body',
       'retries.budget': 'Retry budget',
-      'feed_forward.keep_requests': 'Requests kept back',
-      'feed_forward.keep_tokens': 'Tokens kept back',
-      'feed_forward.keep_share': 'Share kept back',
-      'feed_forward.wait_max_ms': 'Longest such pause',
+      'feed_forward.keep_requests': 'Requests in reserve',
+      'feed_forward.keep_tokens': 'Tokens in reserve',
+      'feed_forward.keep_share': 'Share in reserve',
+      'feed_forward.wait_max_ms': 'Longest pause for the reserve',
       'breaker.threshold': 'Breaker threshold',
-      'breaker.min_calls': 'Breaker calls',
+      'breaker.min_calls': 'Breaker minimum calls',
       'breaker.window_ms': 'Breaker window',
       'breaker.hold_ms': 'Breaker hold',
       'breaker.hold_max_ms': 'Longest breaker hold',
       probe: 'Probe long pauses',
-      'holds.release_cooldown_ms': 'Cool-down after success',
-      'holds.cancel_cooldown_ms': 'Cool-down after a cancel',
-      'holds.failure_hold_ms': 'Cool-down after a failure',
+      'holds.release_cooldown_ms': 'Cooldown after success',
+      'holds.cancel_cooldown_ms': 'Cooldown after a cancel',
+      'holds.failure_hold_ms': 'Cooldown after a failure',
       'holds.idle_ms': 'Longest silence',
       'holds.stalled_ms': 'Longest stall',
       'holds.upload_min_bytes_per_s': 'Minimum upload rate',
@@ -134,7 +133,7 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   {
     id: 'cost',
     title: 'Cost and budgets',
-    help: 'Calls beyond a budget are refused with budget_exhausted. Hours, days and months are those of UTC.',
+    help: 'Calls beyond a budget are rejected with budget_exhausted. Hours, days and months are in UTC.',
     fields: {
       'limits.budget_usd.per_hour': 'Budget per hour',
       'limits.budget_usd.per_day': 'Budget per day',
@@ -145,28 +144,28 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   },
   {
     id: 'log',
-    title: 'Log of calls',
-    help: 'Which calls have a line that is kept. Never what was asked or answered.',
+    title: 'Call log',
+    help: 'Which calls to log. Prompts and responses are never stored.',
     fields: {
-      'log.days': 'Kept for',
-      'log.sample': 'Sample of the rest',
-      'log.slow_ms': 'Slow from',
-      'log.cost_usd': 'Dear from',
+      'log.days': 'Retention',
+      'log.sample': 'Sample of other calls',
+      'log.slow_ms': 'Slow threshold',
+      'log.cost_usd': 'Cost threshold',
     },
   },
   {
     id: 'spill',
-    title: 'When it is full or out of reach',
-    help: 'What becomes of a call that finds no room, or whose group cannot be asked.',
+    title: 'When full or unreachable',
+    help: 'What happens to a call when the group has no free slot, or does not respond.',
     fields: {
       on_saturated: 'When full',
-      on_unavailable: 'When out of reach',
+      on_unavailable: 'When unreachable',
     },
   },
   {
     id: 'placement',
     title: 'Placement',
-    help: 'Where the group’s objects live. Without effect where you host Headgate yourself.',
+    help: 'Where the Durable Objects of the group run. Has no effect if you host Headgate yourself.',
     fields: {
       location: 'Location',
       jurisdiction: 'Jurisdiction',
@@ -175,10 +174,10 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   {
     id: 'advanced',
     title: 'Warnings and switches',
-    help: 'When to warn, and what stops or watches the group.',
+    help: 'When to warn, and switches that stop or observe the group.',
     fields: {
       warn_at: 'Warn at',
-      warn_wait_ms: 'Warn of waits beyond',
+      warn_wait_ms: 'Warn about waits above',
       paused: 'Paused',
       draining: 'Draining',
       dry_run: 'Dry run',
@@ -186,5 +185,5 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
   },
 ];
 
-/** Label of the name, which stands above all sections: it is chosen once. */
+/** Label of the name, which is set once at creation, above all sections. */
 export const NAME_LABEL = 'Name';

@@ -2,9 +2,8 @@ import { partitionName } from './decoded.ts';
 import type { GroupStateName } from './group-state.ts';
 import type { GroupView } from './status.ts';
 
-/** Filter to which the overview is narrowed. */
 export interface GroupFilter {
-  /** Words that must all occur in the name, a partition, or what the group matches. */
+  /** Words that must all occur in the name, a partition, or the models and upstreams of the group. */
   readonly text: string;
   readonly state: GroupStateName | 'all';
   readonly kind: GroupView['kind'] | 'all';
@@ -12,15 +11,14 @@ export interface GroupFilter {
 
 export const NO_FILTER: GroupFilter = { text: '', state: 'all', kind: 'all' };
 
-/** Kinds of groups that one may look for. */
 export const KINDS = ['configured', 'automatic', 'key', 'team', 'retired'] as const;
 
-/** Tells whether a filter leaves groups out. */
+/** Whether a filter excludes groups. */
 export function isNarrow({ text, state, kind }: GroupFilter): boolean {
   return text.trim() !== '' || state !== 'all' || kind !== 'all';
 }
 
-/** Whether a group is among what is looked for. `matches`: models and upstreams of its configuration. */
+/** Whether a group matches a filter. `matches` are the models and upstreams of its configuration. */
 export function isSought(
   filter: GroupFilter,
   group: GroupView,

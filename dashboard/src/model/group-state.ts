@@ -3,12 +3,12 @@ import { stoppedWords } from './scope-words.ts';
 import { slotsOfGroup } from './slots.ts';
 import type { GroupView } from './status.ts';
 
-/** States of a group, each in the word that pages show wherever they show its colour; the worst first. */
+/** States of a group, the most severe first. Pages show the word wherever they show the colour. */
 export const STATES = GROUP_STATES;
 
 export type GroupStateName = GroupView['state'];
 
-/** Says more of a state, as far as there is more: which limit, and of which time. */
+/** Detail of a state, such as which limit is used up. null if there is none. */
 export function stateDetail(
   group: Pick<
     GroupView,
@@ -22,12 +22,12 @@ export function stateDetail(
   return null;
 }
 
-/** Whether what the upstream has shown to take, and not the configuration, is its limit. */
+/** Whether the limit was learned from the upstream, rather than configured. */
 export function isLearned({ limit }: Pick<GroupView, 'limit'>): boolean {
   return limit.source === 'learned';
 }
 
-/** The part of its slots that a group uses, from 0 to 1 and beyond. */
+/** Part of its slots that a group uses, from 0 to beyond 1. */
 export function useOf(group: GroupView): number {
   const slots = slotsOfGroup(group).capacity;
   return slots === null || slots === 0 ? 0 : (group.in_use + group.cooling) / slots;

@@ -10,10 +10,9 @@ import { WAIT_WORDS } from './call-words.ts';
 
 type HistoryPointView = Frozen<z.output<typeof historyPointSchema>>;
 
-/** Event of a group at an instant, for a line across its charts. */
+/** An event of a group, drawn as a line across its charts. */
 export type HistoryMarker = z.output<typeof markerSchema>;
 
-/** The answer of `getHistory`. */
 export type HistoryView = Pick<z.output<typeof historySchema>, 'from' | 'to' | 'step_s'> & {
   readonly points: readonly HistoryPointView[];
   readonly gaps: readonly Pick<ChartsGap, 'from' | 'to' | 'why'>[];
@@ -21,61 +20,58 @@ export type HistoryView = Pick<z.output<typeof historySchema>, 'from' | 'to' | '
 
 type ChartsGap = Frozen<z.output<typeof historySchema>>['gaps'][number];
 
-/** One line of a chart. */
 export interface ChartLine {
   readonly label: string;
-  /** Name of the token of its colour. Dashes tell lines apart besides. */
+  /** CSS variable of its colour. Dashes also distinguish lines. */
   readonly tone: string;
   readonly dash: readonly number[];
-  /** `steps`: what holds for a whole step; `line`: what was measured in it. */
+  /** `steps` and `area` hold for a whole step. `line` was measured within it. */
   readonly shape: 'steps' | 'area' | 'line';
-  /** One for each step; null: nothing is known. */
+  /** One value per step. null means no data. */
   readonly values: readonly (number | null)[];
 }
 
-/** One chart over the steps of a history. */
 export interface Chart {
   readonly id: string;
   readonly title: string;
-  /** Unit of the axis, as in `calls per 10 min`. */
+  /** Unit of the axis, such as `calls per 10 min`. */
   readonly unit: string;
   readonly format: (value: number) => string;
-  /** By how much ticks of its axis may differ; null: by anything. */
+  /** Allowed distances of axis ticks. null means any. */
   readonly increments: readonly number[] | null;
-  /** Value that a line is told by while no moment is pointed at: the sum of its steps, or the latest of them. */
+  /** Legend value while no step is selected: the sum of all steps, or the latest value. */
   readonly atRest: 'sum' | 'last';
   readonly lines: readonly ChartLine[];
 }
 
-/** A stretch of which nothing is known, in epoch seconds. */
+/** A time without data, in epoch seconds. */
 export interface ChartGap {
   readonly from: number;
   readonly to: number;
-  /** As in `no data before 14:03`. */
+  /** Label, such as `no data before 14:03`. */
   readonly label: string;
-  /** The same in full, with why. */
+  /** Full sentence with the reason. */
   readonly words: string;
-  /** The time that sums cover because of it, as in `since 14:03`. Null: all but the gap. */
+  /** The time that sums cover, such as `since 14:03`. null if the gap is in the middle. */
   readonly covers: string | null;
 }
 
-/** Everything that charts draw, on one axis of time. */
+/** All charts of a group, on one time axis. */
 export interface Charts {
-  /** When each step began, in epoch seconds. */
+  /** Start of each step, in epoch seconds. */
   readonly steps: readonly number[];
-  /** Up to when the last step tells, in epoch seconds: it may not be over. */
+  /** End of the data in the last step, in epoch seconds. The step may not be complete. */
   readonly end: number;
-  /** Stretches of which nothing is known, the oldest first. */
+  /** Oldest first. */
   readonly gaps: readonly ChartGap[];
   readonly charts: readonly Chart[];
-  /** The tenants whose calls waited longest, and those that held slots longest, in all of the time. */
+  /** Tenants with the most wait time, and with the most slot time, in the whole range. */
   readonly tenants: {
     readonly waited: readonly TenantTime[];
     readonly held: readonly TenantTime[];
   };
 }
 
-/** How long the calls of a tenant took. */
 export interface TenantTime {
   readonly tenant: string;
   readonly ms: number;
@@ -86,9 +82,8 @@ const DASHES: readonly (readonly number[])[] = [SOLID, [6, 3], [2, 3], [8, 3, 2,
 const TONES = 8;
 
 /**
- * The charts of a history. Steps in which nothing happened are left out of the answer: here they count as
- * none of everything, have no quantile, and the limit that was known before. Of those that lie in a gap nothing is
- * known.
+ * Charts of a history. The API omits steps without events: they count as zero, have no quantiles, and keep the previous
+ * limit. Steps within a gap have no data.
  */
 export function chartsOf(history: HistoryView): Charts {
   const stepMs = history.step_s * 1_000;
@@ -125,10 +120,10 @@ export function chartsOf(history: HistoryView): Charts {
 }
 
 const GAP_WORDS: Readonly<Record<ChartsGap['why'], string>> = {
-  before: 'the group did not exist, or had not been called yet.',
-  absent: 'there was no such group.',
-  lost: 'the object was restarted with calls in flight, and what it had not written is lost.',
-  unreachable: 'no pool of the group answered.',
+  before: 'the group did not exist, or had received no calls.',
+  absent: 'the group did not exist.',
+  lost: 'the object restarted with calls in flight, and its unwritten data is lost.',
+  unreachable: 'no pool of the group responded.',
 };
 
 function gapOf({ from, to, why }: HistoryView['gaps'][number], shownTo: string): ChartGap {
@@ -145,19 +140,19 @@ function gapOf({ from, to, why }: HistoryView['gaps'][number], shownTo: string):
   };
 }
 
-/** Says what a sum covers: all of the time, or what there is data of. */
+/** Describes the time that a sum covers. */
 export function totalInWords(gaps: readonly Pick<ChartGap, 'covers'>[]): string {
   if (gaps.length === 0) return 'in total';
   const since = gaps.flatMap(({ covers }) => covers ?? []);
-  return `in total ${[...since, ...(gaps.length > since.length ? ['without the gaps'] : [])].join(', ')}`;
+  return `in total ${[...since, ...(gaps.length > since.length ? ['excluding gaps'] : [])].join(', ')}`;
 }
 
-/** A marker in one line, as in `max_concurrency 5 → 3, by night-shift`. */
+/** Formats a marker, such as `max_concurrency 5 → 3, by night-shift`. */
 export function markerWords({ label, actor }: HistoryMarker): string {
   return actor === null ? label : `${label}, by ${actor}`;
 }
 
-/** Gives the value of a line at a step, or while none is pointed at. */
+/** Value of a line at a step, or its legend value if no step is selected. */
 export function valueOf(chart: Chart, line: ChartLine, step: number | null): number | null {
   if (step !== null) return line.values[step] ?? null;
   if (chart.atRest === 'last') return line.values.findLast((value) => value !== null) ?? null;
@@ -165,23 +160,24 @@ export function valueOf(chart: Chart, line: ChartLine, step: number | null): num
   return line.values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
 }
 
-/** A chart in a sentence, for those who do not see it. */
+/** Describes a chart in words, for screen readers. */
 export function summaryOf(chart: Chart, gaps: readonly ChartGap[] = []): string {
-  const told = chart.lines.map((line) => {
+  const values = chart.lines.map((line) => {
     const most = Math.max(...line.values.map((value) => value ?? 0));
     const value = valueOf(chart, line, null);
-    const last = value === null ? 'nothing known' : chart.format(value);
-    const rest = chart.atRest === 'sum' ? `${last} ${totalInWords(gaps)}` : `${last} at last`;
+    const last = value === null ? 'no data' : chart.format(value);
+    const latest = value === null ? last : `latest ${last}`;
+    const rest = chart.atRest === 'sum' ? `${last} ${totalInWords(gaps)}` : latest;
     return `${line.label}: ${rest}, at most ${chart.format(most)}`;
   });
   const about = [
-    told.length === 0 ? 'None.' : `${told.join('; ')}.`,
+    values.length === 0 ? 'None.' : `${values.join('; ')}.`,
     ...gaps.map(({ words }) => words),
   ];
   return `${chart.title}, in ${chart.unit}. ${about.join(' ')}`;
 }
 
-/** `lost`: nothing is known of the step. Undefined: nothing happened in it. */
+/** `lost` means no data. undefined means that nothing happened in the step. */
 type Points = readonly (HistoryPointView | 'lost' | undefined)[];
 
 function slots(points: Points): Chart {
@@ -190,7 +186,7 @@ function slots(points: Points): Chart {
   const isLearned = effective.some((value, step) => value !== configured[step]);
   return {
     id: 'slots',
-    title: 'In use against limit',
+    title: 'Slots in use and limit',
     unit: 'slots',
     format: count,
     increments: WHOLE,
@@ -198,7 +194,7 @@ function slots(points: Points): Chart {
     lines: [
       {
         ...LINE,
-        label: 'most in use',
+        label: 'max in use',
         tone: '--accent',
         shape: 'area',
         values: sums(points, (p) => p.in_use_max),
@@ -231,7 +227,7 @@ function queued(points: Points): Chart {
   const values = sums(points, (point) => point.queued_max);
   return {
     id: 'queued',
-    title: 'Most queued',
+    title: 'Max queued',
     unit: 'calls',
     format: count,
     increments: WHOLE,
@@ -244,7 +240,7 @@ function waits(points: Points): Chart {
   return {
     id: 'waits',
     title: 'Waits of granted calls',
-    unit: 'time waited',
+    unit: 'wait time',
     format: duration,
     increments: ROUND_MS,
     atRest: 'last',
@@ -273,10 +269,10 @@ function waits(points: Points): Chart {
   };
 }
 
-/** Words for causes, of which a later release may tell others. */
+/** A newer release may report other reasons. */
 const CAUSES: Readonly<Record<string, string>> = WAIT_WORDS;
 
-/** Waits by what the calls waited for. Older releases did not count them. */
+/** Waits by reason. Older releases did not count them. */
 function waitedFor(points: Points, per: string): Chart[] {
   if (known(points).every((point) => point.waited_for === undefined)) return [];
   const lines = tallies(points, (point) => point.waited_for).map((line) => ({
@@ -286,7 +282,7 @@ function waitedFor(points: Points, per: string): Chart[] {
   return [
     {
       id: 'waited-for',
-      title: 'What calls waited for',
+      title: 'Wait reasons',
       unit: `calls ${per}`,
       format: count,
       increments: WHOLE,
@@ -296,7 +292,7 @@ function waitedFor(points: Points, per: string): Chart[] {
   ];
 }
 
-/** Adds up the times of tenants. Each step has its first three, so one that is fourth everywhere is not among them. */
+/** Sums times by tenant. Each step reports its top three, so a tenant that is always fourth is missing. */
 function longestOf(
   points: readonly HistoryPointView[],
   of: (point: HistoryPointView) => readonly TenantTime[] | undefined,
@@ -327,7 +323,7 @@ function decided(points: Points): Omit<Chart, 'unit'> {
 function refused(points: Points): Omit<Chart, 'unit'> {
   return {
     id: 'refused',
-    title: 'Refusals of the upstream',
+    title: 'Upstream refusals',
     format: count,
     increments: WHOLE,
     atRest: 'sum',
@@ -335,7 +331,7 @@ function refused(points: Points): Omit<Chart, 'unit'> {
   };
 }
 
-/** Charts of what each member had, where the group names any. */
+/** Charts by member, if the group has members. */
 function ofMembers(points: Points, per: string): Chart[] {
   if (known(points).every((point) => point.granted_by_member === undefined)) return [];
   const whole = { format: count, increments: WHOLE };
@@ -343,7 +339,7 @@ function ofMembers(points: Points, per: string): Chart[] {
     {
       ...whole,
       id: 'member-slots',
-      title: 'Most in use by member',
+      title: 'Max in use by member',
       unit: 'slots',
       atRest: 'last',
       lines: membersIn(points, (point) => point.in_use_max_by_member),
@@ -409,7 +405,7 @@ function cost(points: Points): Omit<Chart, 'unit'> {
 const WHOLE: readonly number[] = Array.from({ length: 10 }, (_, power) => 10 ** power).flatMap(
   (power) => [power, 2 * power, 5 * power],
 );
-/** Milliseconds of the durations that people count in. */
+/** Tick distances for durations, in milliseconds. */
 const ROUND_MS: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000,
   300_000, 600_000, 1_200_000, 1_800_000, 3_600_000,
@@ -424,7 +420,7 @@ function sums(points: Points, of: (point: HistoryPointView) => number): (number 
   });
 }
 
-/** Counts of each step. Null: nothing is known, or a point is of a release that did not count it. */
+/** Counts of each step. null means no data, or a release that did not count them. */
 function counted(
   points: Points,
   of: (point: HistoryPointView) => Readonly<Record<string, number>> | undefined,
@@ -435,7 +431,6 @@ function counted(
   });
 }
 
-/** Values of steps in which something was measured. */
 function measured(
   points: Points,
   of: (point: HistoryPointView) => number | null,
@@ -447,7 +442,7 @@ function known(points: Points): HistoryPointView[] {
   return points.filter((point) => point !== undefined && point !== 'lost');
 }
 
-/** Carries what held last through steps that say nothing. */
+/** Carries the last value through steps without events. */
 function kept(points: Points, of: (point: HistoryPointView) => number | null): (number | null)[] {
   let last: number | null = null;
   return points.map((point) => {
@@ -457,7 +452,7 @@ function kept(points: Points, of: (point: HistoryPointView) => number | null): (
   });
 }
 
-/** One line for each word that is counted. */
+/** One line for each counted word. */
 function tallies(
   points: Points,
   of: (point: HistoryPointView) => Readonly<Record<string, number>> | undefined,
@@ -470,7 +465,7 @@ function tallies(
   }));
 }
 
-/** One line for each member, which looks alike in all charts, whichever of the others had something there. */
+/** One line for each member. A member looks the same in all charts. */
 function membersIn(
   points: Points,
   of: (point: HistoryPointView) => Readonly<Record<string, number>> | undefined,
@@ -491,7 +486,7 @@ function membersIn(
     .filter(({ label }) => here.has(label));
 }
 
-/** Words that are counted, in the order of their names, so that a refresh moves nothing. */
+/** Counted words in alphabetical order, so that a refresh does not reorder lines. */
 function wordsIn(
   points: Points,
   of: (point: HistoryPointView) => Readonly<Record<string, number>> | undefined,

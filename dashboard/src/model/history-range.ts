@@ -1,22 +1,22 @@
-/** A stretch of time that charts show, with a step that makes 200 points at the most. */
+/** A time range of charts. Its step yields at most 200 points. */
 export interface HistoryRange {
-  /** As in a link: `?range=24h`. Null: a stretch of somebody's own, `?from=…&to=…`. */
+  /** Id in links, as in `?range=24h`. null for a custom range, `?from=…&to=…`. */
   readonly id: string | null;
   readonly name: string;
   readonly lengthMs: number;
-  /** A multiple of what is kept for so long: minutes for a day, quarters of an hour beyond. */
+  /** A multiple of the stored resolution: minutes for a day, quarters of an hour beyond. */
   readonly stepMs: number;
-  /** End of it, in epoch milliseconds. Null: now, and it goes on with the time. */
+  /** End in epoch milliseconds. null for a range that ends now and moves with the time. */
   readonly endMs: number | null;
 }
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Most points of a chart: more are not told apart. */
+/** More points than this cannot be distinguished in a chart. */
 const POINTS_MAX = 200;
 
-/** Lengths of a step, the shortest first. Those below a quarter of an hour need minutes, which are kept for a day. */
+/** Step lengths, shortest first. Steps below a quarter of an hour need minute data, which is kept for a day. */
 const STEPS_MS = [1, 2, 5, 10, 15, 30, 60, 120, 360].map((minutes) => minutes * MINUTE_MS);
 const QUARTER_MS = 15 * MINUTE_MS;
 
@@ -28,21 +28,21 @@ const DEFAULT_RANGE: HistoryRange = {
   endMs: null,
 };
 
-/** The stretches to choose from, the shortest first. */
+/** Ranges to choose from, shortest first. */
 export const HISTORY_RANGES: readonly HistoryRange[] = [
   DEFAULT_RANGE,
   { id: '24h', name: '24 hours', lengthMs: DAY_MS, stepMs: 600_000, endMs: null },
   { id: '7d', name: '7 days', lengthMs: 7 * DAY_MS, stepMs: 3_600_000, endMs: null },
 ];
 
-/** The terms of a link by which it names a stretch. */
+/** Query of a link that selects a range. */
 export interface RangeQuery {
   readonly range?: string;
   readonly from?: string;
   readonly to?: string;
 }
 
-/** The stretch that a link names: one of its own, or one up to now; the shortest of these where it names none that is known. */
+/** Range of a link. The shortest one if the link selects none. */
 export function rangeOf({ range: id, from, to }: RangeQuery, nowMs: number): HistoryRange {
   const fromMs = Date.parse(from ?? '');
   const toMs = Date.parse(to ?? '');
@@ -50,7 +50,7 @@ export function rangeOf({ range: id, from, to }: RangeQuery, nowMs: number): His
   return HISTORY_RANGES.find((range) => range.id === id) ?? DEFAULT_RANGE;
 }
 
-/** Makes a stretch of somebody's own, of a minute at least. */
+/** A custom range of at least one minute. */
 export function ownRange(fromMs: number, toMs: number, nowMs: number): HistoryRange {
   const hasMinutes = nowMs - fromMs <= DAY_MS;
   const shortest = hasMinutes ? MINUTE_MS : QUARTER_MS;
@@ -62,36 +62,36 @@ export function ownRange(fromMs: number, toMs: number, nowMs: number): HistoryRa
   return { id: null, name: 'own', lengthMs: endMs - startMs, stepMs, endMs };
 }
 
-/** The terms of a link to a stretch, in UTC, so that it says the same to everybody. */
+/** Query of a link to a range, in UTC, so that it means the same for all readers. */
 export function linkOf(fromMs: number, toMs: number): Required<Pick<RangeQuery, 'from' | 'to'>> {
   const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString().slice(0, 19) + 'Z');
   return { from: from ?? '', to: to ?? '' };
 }
 
-/** When the range begins, so that its first step is a whole one; epoch milliseconds. */
+/** Start of a range in epoch milliseconds, aligned to a whole step. */
 export function rangeStartMs({ lengthMs, stepMs, endMs }: HistoryRange, nowMs: number): number {
   return Math.floor(((endMs ?? nowMs) - lengthMs) / stepMs) * stepMs;
 }
 
-/** Twice as long around the same middle, and not beyond now. */
+/** A range of twice the length around the same centre, but not beyond now. */
 export function widerThan(range: HistoryRange, nowMs: number): HistoryRange {
   const endMs = range.endMs ?? nowMs;
   const fromMs = endMs - range.lengthMs * 1.5;
   return ownRange(fromMs, Math.min(nowMs, endMs + range.lengthMs / 2), nowMs);
 }
 
-/** How long until the minute is over and a new point has begun, in milliseconds. */
+/** Milliseconds until the next minute, when a new point begins. */
 export function untilNextMinuteMs(nowMs: number): number {
   return MINUTE_MS - (nowMs % MINUTE_MS);
 }
 
-/** An instant as `datetime-local` has it, in the zone of the browser. */
+/** Formats an instant as a `datetime-local` value, in the time zone of the browser. */
 export function asLocal(ms: number): string {
   const local = new Date(ms - new Date(ms).getTimezoneOffset() * MINUTE_MS);
   return local.toISOString().slice(0, 16);
 }
 
-/** Name of the browser's zone, as in `Europe/Berlin`. */
+/** Time zone of the browser, such as `Europe/Berlin`. */
 export function zoneName(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

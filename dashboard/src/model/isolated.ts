@@ -1,9 +1,9 @@
-/** Puts a name that callers chose between marks of Unicode, where there can be no `<bdi>`: in a sentence or a title. */
+/** Isolates a name that callers chose with Unicode marks, for texts that cannot contain `<bdi>`. */
 export function isolated(name: string): string {
   return `\u2068${name}\u2069`;
 }
 
-/** Names who a call is of, as far as that is known: tenant, agent and model. */
+/** Tenant, agent and model of a call, as far as they are known. */
 export function actorOf(call: {
   readonly tenant: string;
   readonly agent: string | null;

@@ -1,6 +1,6 @@
 import type { FieldSection } from './field-words.ts';
 
-/** Every field of a caller's key that people set, with its label. A test holds it against the schema. */
+/** All editable fields of a gateway key, with labels. A test compares them with the schema. */
 export const KEY_SECTIONS: readonly FieldSection[] = [
   {
     id: 'key',
@@ -15,21 +15,21 @@ export const KEY_SECTIONS: readonly FieldSection[] = [
   },
   {
     id: 'rights',
-    title: 'What it may do',
+    title: 'Permissions',
     help: '',
     fields: {
       groups: 'Groups',
-      allow: 'Also open',
+      allow: 'Also allowed',
       lane_default: 'Default lane',
-      lane_max: 'Best lane',
-      timeout_ms: 'Time-out',
+      lane_max: 'Highest lane',
+      timeout_ms: 'Timeout',
       weight: 'Weight',
     },
   },
   {
     id: 'limits',
-    title: 'Limits of its own',
-    help: 'Over everything that it calls, on top of the limits of the groups.',
+    title: 'Key limits',
+    help: 'They apply to all calls of the key, in addition to the limits of the groups.',
     fields: {
       'limits.max_concurrency': 'Max concurrency',
       'limits.rpm': 'Requests per minute',
@@ -44,7 +44,6 @@ export const KEY_SECTIONS: readonly FieldSection[] = [
   },
 ];
 
-/** Labels of an admin key's fields, by path. */
 export const ADMIN_KEY_FIELDS: Readonly<Record<string, string>> = {
   id: 'Id',
   role: 'Role',

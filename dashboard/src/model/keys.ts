@@ -6,22 +6,22 @@ import { count, usd } from '../format.ts';
 import type { EditedDocument } from './document.ts';
 
 export type Key = z.output<typeof keySchema>;
-/** A key as it is before anybody said anything of it. */
+/** A new key with all defaults. */
 export const BLANK_KEY: EditedDocument = { ...keyDocumentSchema.parse({ id: 'new' }), id: '' };
 
 const OWN = Object.keys(keyDocumentSchema.shape);
 
-/** Picks what people may change of a key, out of everything that is told of it. */
+/** Editable fields of a key. */
 export function keyDocument(key: Key): EditedDocument {
   return Object.fromEntries(Object.entries(key).filter(([name]) => OWN.includes(name)));
 }
 
-/** A document as a merge patch, which brings back the default of what it leaves out. */
+/** Converts a document to a merge patch. Missing fields are reset to their defaults. */
 export function keyPatch(document: EditedDocument): EditedDocument {
   return Object.fromEntries(OWN.map((name) => [name, document[name] ?? null]));
 }
 
-/** The limits of a key in a few words, or null where it has none. */
+/** Limits of a key in a few words. null if it has none. */
 export function limitsText({ limits }: Pick<Key, 'limits'>): string | null {
   const { budget_usd: budget } = limits;
   const parts = [
@@ -41,7 +41,7 @@ function limitText(limit: number | null, unit: string): string | null {
   return limit === null ? null : `${count(limit)} ${unit}`;
 }
 
-/** When each key was last rotated, by id, as far back as the audit log goes. It comes newest first. */
+/** Time of the last rotation by key id, from audit entries in newest-first order. */
 export function rotations(
   entries: readonly Pick<z.output<typeof auditEntrySchema>, 'action' | 'at'>[],
 ): Map<string, string> {
@@ -53,16 +53,16 @@ export function rotations(
   return latest;
 }
 
-/** How long the key before a rotation may go on to open. */
+/** Choices for the time that the previous key stays valid after a rotation. */
 export const GRACES = [
-  { ms: 0, label: 'not at all' },
+  { ms: 0, label: 'none' },
   { ms: 3_600_000, label: '1 hour' },
   { ms: 86_400_000, label: '1 day' },
   { ms: 604_800_000, label: '7 days' },
   { ms: 2_592_000_000, label: '30 days' },
 ] as const;
 
-/** How to use a key, ready to be pasted into a terminal. */
+/** Shell command that uses a key. */
 export function keySnippet(origin: string, secret: string): string {
   return [
     `curl ${origin}/openai/v1/chat/completions \\`,
@@ -71,7 +71,7 @@ export function keySnippet(origin: string, secret: string): string {
   ].join('\n');
 }
 
-/** The same for a key of the admin API. */
+/** Shell command that uses an admin key. */
 export function adminKeySnippet(origin: string, secret: string): string {
   return `curl ${origin}/admin/api/status \\\n  -H 'Authorization: Bearer ${secret}'`;
 }

@@ -1,6 +1,6 @@
 import type { LeaseView, WaiterView } from './status.ts';
 
-/** The kind of what holds a slot or waits for one, in a word. */
+/** Kinds of slot holders. */
 export const KINDS: Readonly<Record<NonNullable<LeaseView['kind']> | 'call', string>> = {
   call: 'call',
   session: 'session',
@@ -9,12 +9,12 @@ export const KINDS: Readonly<Record<NonNullable<LeaseView['kind']> | 'call', str
   run: 'run',
 };
 
-/** Whether any of them is something else than a call, so that the kind is worth a column. */
+/** Whether any holder is not a call, so that a column for the kind is useful. */
 export function haveKinds(all: readonly Pick<LeaseView | WaiterView, 'kind'>[]): boolean {
   return all.some(({ kind }) => kind !== undefined);
 }
 
-/** Whether its holder hears only at its next renewal that it is to stop. */
-export function hearsLate({ kind }: Pick<LeaseView, 'kind'>): boolean {
+/** Whether the holder learns of a release only at its next renewal. */
+export function stopsAtRenewal({ kind }: Pick<LeaseView, 'kind'>): boolean {
   return kind === 'lease' || kind === 'run';
 }

@@ -5,12 +5,12 @@ type GroupLimits = GroupConfig['limits'];
 
 const RATES = ['rpm', 'tpm', 'itpm', 'otpm', 'rpd', 'tpd'] as const;
 const BUDGETS = [
-  ['per_hour', 'an hour'],
-  ['per_day', 'a day'],
-  ['per_month', 'a month'],
+  ['per_hour', 'per hour'],
+  ['per_day', 'per day'],
+  ['per_month', 'per month'],
 ] as const;
 
-/** The limits of a group in a few words each, as in `5 slots` and `600 rpm`. */
+/** Limits of a group in a few words each, such as `5 slots` and `600 rpm`. */
 export function limitWords(limits: GroupLimits): string[] {
   const { max_concurrency: slots, starts_per_s: starts, budget_usd: budget } = limits;
   return [
@@ -19,7 +19,7 @@ export function limitWords(limits: GroupLimits): string[] {
       const limit = limits[rate];
       return limit === null ? [] : [`${count(limit)} ${rate}`];
     }),
-    ...(starts === null ? [] : [`${count(starts)} starts a second`]),
+    ...(starts === null ? [] : [`${count(starts)} starts per second`]),
     ...BUDGETS.flatMap(([field, words]) => {
       const limit = budget[field];
       return limit === null ? [] : [`${usd(limit)} ${words}`];

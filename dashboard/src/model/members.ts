@@ -1,15 +1,13 @@
-import { count, duration } from '../format.ts';
+import { count, duration, plural } from '../format.ts';
 import { isHolding, listWords, scopeEnd, type ScopeView } from './scope-words.ts';
 import { slotsOfPool, type Slots } from './slots.ts';
 import type { GroupView, WaiterView } from './status.ts';
 
-/** One place where calls of a group run, as its status tells of it. */
 export type MemberView = NonNullable<GroupView['members']>[number];
 
-/** Which other state of a group has the colour of a member's. */
+/** State of a group whose colour a member state shares. */
 type Tone = 'flowing' | 'full' | 'paused' | 'learning' | 'broken' | 'draining';
 
-/** The state of a member in words, and its colour. */
 export interface MemberState {
   readonly words: string;
   readonly tone: Tone;
@@ -18,15 +16,15 @@ export interface MemberState {
 const OUT_WORDS: Readonly<Record<NonNullable<MemberView['out']>['reason'], string>> = {
   unauthorized: 'key refused',
   quota: 'quota used up',
-  egress: 'refuses where the Worker runs',
+  egress: 'location not served',
 };
 
 /** Returns the most important state of a member. Its group lists the scopes of all members. */
 export function memberStateOf(member: MemberView, scopes: readonly ScopeView[] = []): MemberState {
   const { out, retired, enabled, breaker, limit, about } = member;
   if (retired === true) return { words: 'no longer configured', tone: 'draining' };
-  if (!enabled) return { words: 'switched off', tone: 'draining' };
-  if (out !== null) return { words: `out: ${OUT_WORDS[out.reason]}`, tone: 'broken' };
+  if (!enabled) return { words: 'disabled', tone: 'draining' };
+  if (out !== null) return { words: `ejected: ${OUT_WORDS[out.reason]}`, tone: 'broken' };
   if (breaker !== 'closed' && about === undefined) return { words: 'broken', tone: 'broken' };
   const isStopped = breaker !== 'closed' || member.paused_until !== null;
   if (isStopped && about === undefined) return { words: 'paused', tone: 'paused' };
@@ -38,35 +36,33 @@ export function memberStateOf(member: MemberView, scopes: readonly ScopeView[] =
   return { words: takenOf(member) === 0 ? 'idle' : 'flowing', tone: 'flowing' };
 }
 
-/** The slots of a member, as the picture of a group has them. */
 export function slotsOfMember(member: MemberView): Slots {
   return slotsOfPool({ ...member, lent: 0, queued: 0 });
 }
 
-/** Tells what comes next for a member that is out; null: it is in, or switched off. */
+/** Describes when an ejected member is probed. null if the member is not ejected, or disabled. */
 export function outlookOf({ out, enabled }: MemberView, nowMs: number): string | null {
   if (out === null || !enabled) return null;
   const sinceMs = Math.max(0, nowMs - Date.parse(out.since));
   const leftMs = Date.parse(out.probe_at) - nowMs;
-  const next =
-    leftMs > 0 ? `the next call probes it in ${duration(leftMs)}` : 'the next call probes it';
+  const next = leftMs > 0 ? `next probe in ${duration(leftMs)}` : 'the next call probes it';
   return `for ${duration(sinceMs)}; ${next}`;
 }
 
-/** Whether an operator would bring a member back, and not take it out. */
+/** Whether a member is ejected or disabled, so that an operator can restore it. */
 export function isOut({ out, enabled }: MemberView): boolean {
   return out !== null || !enabled;
 }
 
-/** Says how calls fared that belong to a member. Null: none does. */
+/** Describes how often calls reached their preferred member. null if the group has no affinity. */
 export function affinityInWords({ affinity }: Pick<GroupView, 'affinity'>): string | null {
   if (affinity === undefined) return null;
   const { kept_total: kept, left_total: left, waited_total: waited } = affinity;
   if (kept + left + waited === 0) return null;
-  return `${count(kept)} calls went to the member of their agent, ${count(left)} left it, ${count(waited)} waited for it`;
+  return `${plural(kept, 'call')} went to the preferred member, ${count(left)} to another, ${count(waited)} waited for it`;
 }
 
-/** Says what it means to take a member out, or to bring it back. */
+/** Texts of the confirmation to eject or restore a member. */
 export function consequenceOfSwitch(
   member: MemberView,
   others: number,
@@ -74,33 +70,33 @@ export function consequenceOfSwitch(
   const { id, in_use: inUse } = member;
   if (isOut(member)) {
     return {
-      title: `Bring ${id} back?`,
-      says: 'The next call may go there at once. If its upstream refuses it again, that call goes elsewhere and the member is out again.',
-      verb: 'Bring back',
-      done: `${id} gets calls again.`,
+      title: `Restore ${id}?`,
+      says: 'The next call can go there immediately. If its upstream refuses the call again, the call goes to another member and this one is ejected again.',
+      verb: 'Restore member',
+      done: `${id} receives calls again.`,
     };
   }
   const flying = inUse === 1 ? '1 call in flight ends' : `${inUse} calls in flight end`;
   const rest =
     others === 0
-      ? 'No other member is left: calls wait until one is back.'
-      : 'Calls that wait go to the other members.';
+      ? 'No other member is available: calls queue until one is restored.'
+      : 'Queued calls go to the other members.';
   return {
-    title: `Take ${id} out?`,
-    says: `It is switched off, and gets no calls until somebody brings it back. ${flying} as usual. ${rest}`,
-    verb: 'Take out',
-    done: `${id} gets no calls.`,
+    title: `Eject ${id}?`,
+    says: `It is disabled, and receives no calls until it is restored. ${flying} as usual. ${rest}`,
+    verb: 'Eject member',
+    done: `${id} receives no more calls.`,
   };
 }
 
-/** Says which members a waiter does not go to, and which one it waits for. */
+/** Describes which members a queued call excludes, and which one it waits for. */
 export function membersInWords({
   excluded_members: excluded = [],
   waits_for_member: own,
 }: Pick<WaiterView, 'excluded_members' | 'waits_for_member'>): string {
   const parts = [
     ...(own === undefined ? [] : [`waits for ${own}`]),
-    ...(excluded.length === 0 ? [] : [`not ${excluded.join(', ')}`]),
+    ...(excluded.length === 0 ? [] : [`except ${excluded.join(', ')}`]),
   ];
   return parts.length === 0 ? 'any' : parts.join('; ');
 }

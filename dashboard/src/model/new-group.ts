@@ -1,6 +1,6 @@
 import type { EditedDocument } from './document.ts';
 
-/** A new group that takes the calls of an automatic one, as in `auto:zai/glm-5.1`. */
+/** Draft of a group that takes the calls of an automatic group, such as `auto:zai/glm-5.1`. */
 export function newGroupFor(like: string | null, blank: EditedDocument): EditedDocument {
   const [, upstream, row] = /^auto:([^/]+)(?:\/(.+))?$/.exec(like ?? '') ?? [];
   if (upstream === undefined) return blank;
@@ -10,7 +10,7 @@ export function newGroupFor(like: string | null, blank: EditedDocument): EditedD
   return { ...blank, name, match };
 }
 
-/** Makes a name that a group may have of the words that it is about. */
+/** Converts words to a valid group name. */
 export function groupNameFor(words: string): string {
   return words
     .toLowerCase()

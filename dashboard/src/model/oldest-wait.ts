@@ -1,9 +1,9 @@
 import type { GroupView } from './status.ts';
 
 /**
- * How long the oldest queued call has waited. It goes on while nothing changes, of which the feed sends no word.
+ * Wait of the oldest queued call. It grows while nothing changes, and the feed reports changes only.
  *
- * @param reportedAt when the feed told of the group last, in epoch milliseconds; undefined: just now
+ * @param reportedAt when the feed last reported the group, in epoch milliseconds. undefined means now.
  */
 export function oldestWaitMs(
   { queued, oldest_wait_ms: reportedMs }: Pick<GroupView, 'queued' | 'oldest_wait_ms'>,

@@ -2,13 +2,13 @@ import { STATES, useOf } from './group-state.ts';
 import type { GroupView } from './status.ts';
 
 /**
- * Queues and slots in use are compared by their size alone, twice as long or a tenth more: a list that
- * follows each call would never keep still.
+ * Queues and slots in use are compared in coarse steps (factor 2, and tenths), because a list that followed each call
+ * would never stop moving.
  */
 const queueSize = ({ queued }: GroupView): number => Math.ceil(Math.log2(1 + queued));
 const useSize = (group: GroupView): number => Math.floor(useOf(group) * 10);
 
-/** Names with the most pressed group first: what needs attention, then by state, queue and use. */
+/** Names of groups, the most urgent first: by attention, then state, queue and use. */
 export function byPressure(
   groups: readonly GroupView[],
   rankOf: (name: string) => number,
@@ -32,7 +32,7 @@ export function byPressure(
     .map(({ group }) => group.name);
 }
 
-/** The same order without what is gone, and with what is new at its end: nothing else moves. */
+/** Keeps the order. Removes missing names, and appends new ones. */
 export function keepOrder(before: readonly string[], names: readonly string[]): readonly string[] {
   const now = new Set(names);
   const had = new Set(before);

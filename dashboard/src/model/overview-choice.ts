@@ -2,18 +2,18 @@ import { sortOf, type Sort } from './group-columns.ts';
 import { KINDS, NO_FILTER, type GroupFilter } from './group-filter.ts';
 import { STATES } from './group-state.ts';
 
-/** Choice of groups and of how to see them, as the link of the page has it. */
+/** Filter, view and order of the overview, as in its link. */
 export interface OverviewChoice {
   readonly filter: GroupFilter;
-  /** Null: whatever suits their number. */
+  /** null means that the number of groups decides. */
   readonly view: 'cards' | 'table' | null;
-  /** Null: the most pressed first. */
+  /** null means the most urgent first. */
   readonly sort: Sort | null;
-  /** Idle groups are shown one by one. */
+  /** Whether idle groups are listed individually. */
   readonly isIdleShown: boolean;
 }
 
-/** Reads the link. What it does not know counts as not said. */
+/** Reads a link. Unknown values are ignored. */
 export function overviewChoice(query: Readonly<Record<string, string>>): OverviewChoice {
   const { q = '', state, kind, view, sort, idle } = query;
   return {

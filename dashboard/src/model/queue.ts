@@ -1,15 +1,14 @@
 import { LANES, type Lane } from '../../../src/core/words/ticket.ts';
 
-/** Maximum of waiters that are shown one by one; more are a count for each lane. */
+/** Maximum of queued calls shown individually. Longer queues show a count per lane. */
 export const MARKS_MAX = 60;
 
-/** One lane of the queue, as far as anybody waits in it. */
 export interface LaneSection<Mark> {
   readonly lane: Lane;
   readonly marks: readonly Mark[];
 }
 
-/** The lanes in which somebody waits, the best first; within each the head first. */
+/** Lanes with queued calls, highest first. Within a lane, the next call comes first. */
 export function sectionsOf<Mark extends { readonly lane: Lane }>(
   waiters: readonly Mark[],
 ): readonly LaneSection<Mark>[] {

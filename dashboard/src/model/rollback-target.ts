@@ -1,21 +1,21 @@
 import type { AuditEntry } from '../../../src/contract/audit.ts';
 
-/** A way back, as `POST /config/rollback` takes it. */
+/** Body of `POST /config/rollback`. */
 export interface RollbackTarget {
   readonly version?: number;
   readonly undo?: number;
   readonly conflicts?: 'keep' | 'overwrite';
 }
 
-/** Ways back that an entry of the audit log offers; null: none of that kind. */
+/** Rollbacks that an audit entry offers. null if that kind is not possible. */
 export interface RollbackTargets {
   readonly undo: RollbackTarget | null;
   readonly restore: RollbackTarget | null;
 }
 
 /**
- * Finds the ways back from an entry. Its change can be undone while its version and the one before are kept, and its
- * version restored while that is kept and not in force.
+ * Rollbacks of an entry. Its change can be undone while its version and the previous one are stored. Its version can
+ * be restored while it is stored and not in force.
  */
 export function rollbackTargets(
   entry: Pick<AuditEntry, 'version' | 'changes' | 'changes_omitted'>,

@@ -1,8 +1,8 @@
-/** Configurations to begin with, each in a shape that an import takes. */
+/** Example configurations, one for each format that an import accepts. */
 export const SAMPLES = [
   {
     name: 'Two groups',
-    text: `# A group for each quota that calls share. Everything that is not said has a default.
+    text: `# One group for each shared quota. Omitted fields have defaults.
 groups:
   - name: openai-shared
     match: { models: ['gpt-4o*', 'o1-*'] }

@@ -1,50 +1,49 @@
 import * as z from 'zod';
 
-/** How a field is entered, as far as its schema tells. */
+/** Kind of input for a field, derived from its schema. */
 export type FieldKind =
   | {
       readonly type: 'number';
       readonly min: number;
       readonly max: number;
       readonly isWhole: boolean;
-      /** The field takes the word `auto` too. */
+      /** Whether the field also accepts `auto`. */
       readonly takesAuto: boolean;
     }
   | { readonly type: 'switch' }
   | { readonly type: 'choice'; readonly options: readonly string[] }
-  /** A list of texts; `words` are those that the schema names. */
+  /** A list of texts. `words` are values that the schema names. */
   | { readonly type: 'list'; readonly words: readonly string[] }
-  /** Numbers by name, or texts. */
+  /** A record of numbers or texts. */
   | { readonly type: 'pairs'; readonly isOfTexts: boolean }
   | { readonly type: 'text' }
   | { readonly type: 'instant' }
-  /** Has a shape of its own, and a control of its own. */
+  /** A special shape with its own control. */
   | { readonly type: 'special' };
 
-/** One field of a document that a form can show. */
 export interface SchemaField {
-  /** As in `limits.max_concurrency`. */
+  /** Such as `limits.max_concurrency`. */
   readonly path: string;
   readonly kind: FieldKind;
   readonly isNullable: boolean;
-  /** It may be left out, and has no default then. */
+  /** Whether the field may be absent without a default. */
   readonly isOptional: boolean;
-  /** Default where nothing is given. Undefined: it must be given. */
+  /** Default. undefined if the field is required. */
   readonly fallback: unknown;
-  /** Description for somebody who fills in a form. */
+  /** Description of the field, adapted to a form. */
   readonly help: string;
   readonly unit: string | undefined;
 }
 
-/** The fields of a schema in its own order. Objects are taken apart, unless they may be null. */
+/** Fields of a schema in its order. Objects are flattened unless they are nullable. */
 export function fieldsOf(schema: z.ZodObject, base = ''): SchemaField[] {
   return Object.entries(schema.shape).flatMap(([name, each]) => {
     const path = base === '' ? name : `${base}.${name}`;
-    const { inner, isNullable, isOptional, fallback, said } = unwrap(each);
+    const { inner, isNullable, isOptional, fallback, meta } = unwrap(each);
     if (inner instanceof z.ZodObject && !isNullable) return fieldsOf(inner, path);
     const kind = kindOf(inner);
-    const unit = typeof said['unit'] === 'string' ? said['unit'] : undefined;
-    const help = helpOf(said.description ?? '', kind);
+    const unit = typeof meta['unit'] === 'string' ? meta['unit'] : undefined;
+    const help = helpOf(meta.description ?? '', kind);
     return [{ path, kind, isNullable, isOptional, fallback, help, unit }];
   });
 }
@@ -54,9 +53,9 @@ function unwrap(schema: z.core.$ZodType) {
   let isNullable = false;
   let isOptional = false;
   let fallback: unknown;
-  let said: z.core.GlobalMeta = {};
+  let meta: z.core.GlobalMeta = {};
   for (;;) {
-    said = { ...z.globalRegistry.get(inner), ...said };
+    meta = { ...z.globalRegistry.get(inner), ...meta };
     if (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault) {
       fallback ??= inner.def.defaultValue;
     } else if (inner instanceof z.ZodNullable) {
@@ -65,19 +64,17 @@ function unwrap(schema: z.core.$ZodType) {
       isOptional = true;
     } else {
       fallback ??= isNullable ? null : undefined;
-      return { inner, isNullable, isOptional, fallback, said };
+      return { inner, isNullable, isOptional, fallback, meta };
     }
     inner = inner.unwrap();
   }
 }
 
-/** In a form nobody writes `null`: a field is left empty, or `none` is chosen. */
+/** Forms have no `null`: a field is left empty, or `none` is chosen. */
 function helpOf(description: string, { type }: FieldKind): string {
   const isChosen = type === 'choice' || type === 'special';
-  const isLeftOut = description.includes('Absent:');
-  return description
-    .replace(isLeftOut ? 'Absent:' : 'Null:', isChosen ? 'None:' : 'Empty:')
-    .replaceAll('`', '');
+  const word = /\bAbsent\b/.test(description) ? /\bAbsent\b/ : /\bnull\b/i;
+  return description.replace(word, isChosen ? 'None' : 'Empty').replaceAll('`', '');
 }
 
 function kindOf(schema: z.core.$ZodType): FieldKind {

@@ -1,43 +1,43 @@
 import type { UpstreamInfo } from './upstream-view.ts';
 
-/** One thing that a deployment may lack. `todo` keeps calls from passing, `open` is a choice. */
+/** One item of the set-up list. `todo` blocks calls, `open` is optional. */
 export interface SetupItem {
   readonly title: string;
   readonly state: 'ready' | 'open' | 'todo';
   readonly says: string;
-  /** The line that mends it. */
+  /** Command that fixes it. */
   readonly command?: string;
-  /** The step after that line. */
+  /** What to do after the command. */
   readonly afterwards?: string;
   readonly href?: string;
   readonly link?: string;
 }
 
-/** Facts of a deployment. Null: it could not be read. */
+/** Facts of a deployment. null if one could not be read. */
 export interface SetupFacts {
   readonly groups: number | null;
   readonly keys: number | null;
   readonly upstreams: readonly UpstreamInfo[] | null;
 }
 
-/** Maximum of entries on a page of a list; one page is read. */
+/** Page size of lists. Only the first page is read. */
 export const PAGE_MAX = 1_000;
 
-/** Lists what is ready and what is missing, in the order in which people set it up. */
+/** Items in the order in which people set them up. */
 export function setupItems({ groups, keys, upstreams }: SetupFacts): SetupItem[] {
   return [
     {
       title: 'Admin token',
       state: 'ready',
-      says: 'ADMIN_TOKEN is set: you are signed in.',
+      says: 'ADMIN_TOKEN is set, and you are signed in.',
     },
     groups === null
       ? {
           title: 'Directory',
           state: 'todo',
-          says: 'The directory, which holds the configuration, cannot be reached. Calls are refused until it answers.',
+          says: 'The directory, which stores the configuration, is unreachable. Calls are refused until it responds.',
         }
-      : { title: 'Directory', state: 'ready', says: 'The configuration can be read.' },
+      : { title: 'Directory', state: 'ready', says: 'The configuration is readable.' },
     ...secretItems(upstreams ?? []),
     groupsItem(groups ?? 0),
     keysItem(keys ?? 0, upstreams ?? []),
@@ -52,9 +52,9 @@ function secretItems(upstreams: readonly UpstreamInfo[]): SetupItem[] {
         {
           title: 'Provider keys',
           state: 'open',
-          says: 'None is stored here: callers bring their own.',
+          says: 'No provider key is stored. Callers send their own.',
           href: '/admin/upstreams?add=key',
-          link: 'Store one',
+          link: 'Store a provider key',
         },
       ];
 }
@@ -83,21 +83,21 @@ function groupsItem(groups: number): SetupItem {
       state: 'ready',
       says: `${groups} configured.`,
       href: '/admin',
-      link: 'See them',
+      link: 'View groups',
     };
   }
   return {
     title,
     state: 'open',
-    says: 'None is configured: every provider key has an automatic group, with its known or assumed limit.',
+    says: 'No group is configured. Each provider key has an automatic group with its known or assumed limit.',
     href: '/admin/new',
-    link: 'Make a group',
+    link: 'New group',
   };
 }
 
 function keysItem(keys: number, upstreams: readonly UpstreamInfo[]): SetupItem {
   const title = 'Gateway keys';
-  const link = { href: '/admin/keys', link: keys > 0 ? 'See them' : 'Make a key' };
+  const link = { href: '/admin/keys', link: keys > 0 ? 'View keys' : 'New key' };
   if (keys > 0) {
     return {
       title,
@@ -111,13 +111,13 @@ function keysItem(keys: number, upstreams: readonly UpstreamInfo[]): SetupItem {
     ? {
         title,
         state: 'open',
-        says: 'There is none: callers bring their own provider keys.',
+        says: 'No gateway key exists. Callers send their own provider keys.',
         ...link,
       }
     : {
         title,
         state: 'todo',
-        says: `There is none, and ${stored.join(', ')} ${stored.length === 1 ? 'has' : 'have'} a stored key: calls there are refused, because nobody but a gateway key may use it.`,
+        says: `No gateway key exists, and ${stored.join(', ')} ${stored.length === 1 ? 'has' : 'have'} a stored key. Calls there are refused, because only gateway keys may use stored keys.`,
         ...link,
       };
 }

@@ -1,6 +1,6 @@
 const SHORT_CHARACTERS_MAX = 80;
 
-/** A value on one line, or null where it takes several. */
+/** Formats a value on one line. null if it needs several. */
 export function shortText(value: unknown): string | null {
   if (value === null || value === undefined) return 'none';
   if (typeof value === 'string') return value === '' ? 'empty' : value;

@@ -6,31 +6,29 @@ export type SlotGauges = Pick<
   'limit' | 'in_use' | 'cooling' | 'unclaimed' | 'lent' | 'queued'
 >;
 
-/**
- * Maximum of slots that are shown one by one; of more, single cells would be too small to count.
- */
+/** Maximum of slots shown individually. Smaller cells would be too small to count. */
 export const CELLS_MAX = 64;
 
-/** The slots of a pool, in the order in which they are shown. */
+/** Slots of a pool, in the order in which they are shown. */
 export interface Slots {
   readonly inUse: number;
-  /** How many calls can have at once now. Null: any number. */
+  /** Current limit. null means no limit. */
   readonly capacity: number | null;
-  /** Held back for a moment after a call has ended. */
+  /** Unavailable for a moment after a call ended. */
   readonly cooling: number;
-  /** Perhaps held by calls of before the last reset, of which nothing was heard yet. */
+  /** Orphaned by the last reset: their calls may still run, and can reclaim them. */
   readonly unclaimed: number;
-  /** Lent to Workers, with no call on them. */
+  /** Prefetched by Workers, with no call on them. */
   readonly lent: number;
-  /** Null: any number, because there is no limit. */
+  /** null if there is no limit. */
   readonly free: number | null;
-  /** Configured, but more than the upstream has shown to take. */
+  /** Configured, but above the learned limit. */
   readonly beyond: number;
-  /** How many slots stand before the learned ceiling; null: nothing was learned that shows. */
+  /** Number of slots before the learned ceiling. null if none is shown. */
   readonly ceilingAt: number | null;
 }
 
-/** The slots of one pool. More may be in use than there are, after a limit was lowered. */
+/** Slots of one pool. After a limit was lowered, more may be in use than exist. */
 export function slotsOfPool({
   limit,
   in_use: inUse,
@@ -55,7 +53,7 @@ export function slotsOfPool({
   };
 }
 
-/** The slots of a group: those of all its pools. Pools that get no new calls have none that are free. */
+/** Slots of a group: the sum of its pools. Retired pools have no free slots. */
 export function slotsOfGroup(group: GroupView): Slots {
   const pools = group.partitions.flatMap((pool) => {
     if ('error' in pool) return [];
@@ -84,7 +82,6 @@ export function slotsOfGroup(group: GroupView): Slots {
   return { ...slots, ceilingAt: beyond === 0 ? null : cellsOf(slots) - beyond };
 }
 
-/** How many cells are drawn. */
 export function cellsOf({
   inUse,
   cooling,

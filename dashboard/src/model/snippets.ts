@@ -1,9 +1,8 @@
-/** The address that the recipes of docs/clients.md stand for. */
+/** Placeholder address in the recipes of the documentation. */
 const EXAMPLE = 'https://headgate.example.workers.dev';
 
 /**
- * A tested recipe for this very address. Those in TypeScript take the address as a parameter, which is
- * put in its place.
+ * Puts an address into a tested recipe. TypeScript recipes take the address as a parameter, which is replaced.
  */
 export function forAddress(recipe: string, origin: string): string {
   return recipe
@@ -13,7 +12,6 @@ export function forAddress(recipe: string, origin: string): string {
     .trimEnd();
 }
 
-/** The call of the OpenAI SDK for Python. */
 export function pythonFor(origin: string): string {
   return `from openai import OpenAI
 
@@ -25,7 +23,7 @@ answer = client.chat.completions.create(
 print(answer.choices[0].message.content)`;
 }
 
-/** The same by hand, with what Headgate says of it. */
+/** A curl call that also prints the response headers. */
 export function curlFor(origin: string): string {
   return `curl -i ${origin}/openai/v1/chat/completions \\
   -H "Authorization: Bearer $OPENAI_API_KEY" \\

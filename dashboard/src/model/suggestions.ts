@@ -1,37 +1,37 @@
 import type { SuggestedLimits } from '../../../src/contract/admin/suggestion-schemas.ts';
 import { count } from '../format.ts';
 
-/** Limits that a provider publishes of one of its plans, or that its headers have told. */
+/** Limits that a provider publishes for a plan, or reports in headers. */
 export interface Suggestion {
   readonly plan: string;
-  /** Globs; empty: all models. */
+  /** Globs. Empty means all models. */
   readonly models: readonly string[];
   readonly limits: SuggestedLimits;
-  /** Null: seen in headers. */
+  /** URL of the source. null if seen in headers. */
   readonly source: string | null;
   readonly date: string;
   readonly note: string | null;
 }
 
-/** Words of limits that are no rate by its own name. */
+/** Words for limits whose names are not readable. */
 const WORDS: Readonly<Record<string, string>> = {
   max_concurrency: 'slots',
-  starts_per_s: 'starts a second',
+  starts_per_s: 'starts per second',
 };
 
-/** Lists limits in a few words each, as in `50 slots` and `1,000 rpm`. */
+/** Limits in a few words each, such as `50 slots` and `1,000 rpm`. */
 export function suggestedWords(limits: Suggestion['limits']): string {
   return Object.entries(limits)
     .map(([name, limit]) => `${count(limit)} ${WORDS[name] ?? name}`)
     .join(', ');
 }
 
-/** Names a plan with the models that it is about. */
+/** Name of a plan with its models. */
 export function planWords({ plan, models }: Suggestion): string {
   return models.length === 0 ? plan : `${plan}, ${models.join(', ')}`;
 }
 
-/** Limits that an upstream has told in headers. */
+/** Limits that an upstream reported in headers. */
 export interface SeenLimits {
   readonly upstream: string;
   readonly model: string | null;
@@ -39,7 +39,7 @@ export interface SeenLimits {
   readonly at: string;
 }
 
-/** Makes a suggestion of what headers have told: of all that there is to go by it is the surest. */
+/** Converts limits from headers to a suggestion. They are more reliable than published limits. */
 export function suggestionSeen({ model, limits, at }: SeenLimits): Suggestion {
   const models = model === null ? [] : [model];
   return {

@@ -8,32 +8,31 @@ import { KEY_SECTIONS } from './key-fields.ts';
 
 export type Team = z.output<typeof shownTeamSchema>;
 
-/** Every field of a team that people set, with its label. A test holds it against the schema. */
+/** All editable fields of a team, with labels. A test compares them with the schema. */
 export const TEAM_SECTIONS: readonly FieldSection[] = [
   { id: 'team', title: 'Team', help: '', fields: { id: 'Id', note: 'Note' } },
   {
     id: 'limits',
     title: 'Limits and budget',
-    help: 'Over everything that all its keys call together. Those of each key hold besides.',
+    help: 'They apply to all calls of its keys together, in addition to the limits of each key.',
     fields: KEY_SECTIONS.find(({ id }) => id === 'limits')?.fields ?? {},
   },
 ];
 
-/** A team as it is before anybody said anything of it. */
+/** A new team with all defaults. */
 export const BLANK_TEAM: EditedDocument = { ...teamSchema.parse({ id: 'new' }), id: '' };
 
-/** Picks what people may change of a team. */
 export function teamDocument({ id, note, limits }: Team): EditedDocument {
   return { id, note, limits };
 }
 
-/** Costs of one key or team, where any call of it was counted or it has a budget. */
+/** Costs of a key or team that has counted calls or a budget. */
 export interface SpentOf {
   readonly day: CostRowView | undefined;
   readonly month: CostRowView | undefined;
 }
 
-/** Puts the costs of this day and month side by side, by name. */
+/** Joins the costs of today and this month by name. */
 export function spentByName(
   day: readonly CostRowView[],
   month: readonly CostRowView[],
@@ -47,7 +46,7 @@ export function spentByName(
   );
 }
 
-/** Picks the budget to show: that of the month, or of the day where there is no other. */
+/** Budget to show: the monthly one, else the daily one. */
 export function budgetOf({ day, month }: SpentOf): CostRowView['budget'] {
   return month?.budget ?? day?.budget ?? null;
 }

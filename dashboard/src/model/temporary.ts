@@ -1,19 +1,18 @@
 import type { GroupStateName } from './group-state.ts';
 import type { GroupView } from './status.ts';
 
-/** A field of a group that goes back by itself. */
+/** A field of a group that reverts automatically. */
 export type TemporaryView = NonNullable<GroupView['temporary']>[number];
 
-/** How long a change holds, as the routes take it. Empty: until somebody changes it again. */
+/** Duration of a change, as the API accepts it. Empty means until the next change. */
 export interface TemporaryChoice {
   readonly for_s?: number;
   readonly until?: string;
 }
 
-/** Maximum time of a change for a while, as the server has it. */
+/** Maximum duration of a temporary change, as on the server. */
 const FOR_MS_MAX = 31 * 86_400_000;
 
-/** Spans that can be chosen at once. */
 export const SPANS = [
   { words: 'for 15 minutes', for_s: 900 },
   { words: 'for 1 hour', for_s: 3_600 },
@@ -21,7 +20,7 @@ export const SPANS = [
   { words: 'for 1 day', for_s: 86_400 },
 ] as const;
 
-/** Finds when a switch of a group that is on goes off by itself. Null: it does not, or is off. */
+/** When a switch that is on reverts automatically. null if it does not, or is off. */
 function switchEnd(
   { temporary = [] }: Pick<GroupView, 'temporary'>,
   field: 'paused' | 'draining',
@@ -29,7 +28,7 @@ function switchEnd(
   return temporary.find((one) => one.field === field && one.to === true)?.until ?? null;
 }
 
-/** Finds when the state that a group is shown in ends by itself. Null: nobody has said. */
+/** When the shown state of a group ends automatically. null if it has no end. */
 export function stateEnd(
   group: Pick<GroupView, 'temporary'>,
   state: GroupStateName,
@@ -38,13 +37,13 @@ export function stateEnd(
   return state === 'draining' ? switchEnd(group, 'draining') : null;
 }
 
-/** Reads what was typed as the end of a change, in the time of the reader. Null: it is over, or too far ahead. */
+/** Parses the typed end of a change, in the time zone of the reader. null if it is past or too far ahead. */
 export function typedEnd(text: string, nowMs: number): string | null {
   const at = Date.parse(text);
   return at > nowMs && at <= nowMs + FOR_MS_MAX ? new Date(at).toISOString() : null;
 }
 
-/** Makes the patch by which a limit goes back at once. Null: the field is none. */
+/** Patch that reverts a limit immediately. null if the field is no limit. */
 export function backPatch({ field, from }: TemporaryView): object | null {
   const [, name] = /^limits\.(\w+)$/.exec(field) ?? [];
   return name === undefined ? null : { limits: { [name]: from ?? null } };

@@ -1,17 +1,17 @@
-/** There are as many `--tenant-…` colours in `style/tokens.css`. */
+/** Number of `--tenant-…` colours in `style/tokens.css`. */
 const TONES = 8;
 
-/** The colour of what belongs to a tenant, for its style. */
+/** Inline style with the colour of a tenant. */
 export function tintOf(tenant: string): Readonly<Record<'--tone', string>> {
   return { '--tone': `var(--tenant-${toneOf(tenant)})` };
 }
 
-/** The number of a tenant's colour: always the same, on every page and machine (FNV-1a of its name). */
+/** Colour number of a tenant: an FNV-1a hash, so it is the same on every page and machine. */
 export function toneOf(tenant: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < tenant.length; i += 1) {
     hash = Math.imul(hash ^ tenant.charCodeAt(i), 0x01000193);
   }
-  // The low bits of FNV alone depend on the low bits of the text alone.
+  // The low bits of FNV-1a depend only on the low bits of the text, so the high bits are mixed in.
   return ((hash ^ (hash >>> 15)) >>> 0) % TONES;
 }

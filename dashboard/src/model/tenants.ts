@@ -1,16 +1,15 @@
 import type { Detail } from './status.ts';
 
-/** Share of one tenant in a group. */
 interface TenantShare {
   readonly tenant: string;
   readonly inUse: number;
   readonly waiting: number;
 }
 
-/** Maximum of tenants that have a colour: more could not be told apart. */
+/** Maximum of tenants in a legend. More colours could not be distinguished. */
 const TENANTS_MAX = 8;
 
-/** The tenants with the most slots and waiters, and how many others there are. */
+/** Tenants with the most slots and queued calls, and the number of other tenants. */
 export function tenantsOf(detail: Detail | null): {
   readonly most: readonly TenantShare[];
   readonly others: number;
@@ -27,7 +26,7 @@ export function tenantsOf(detail: Detail | null): {
   const most = [...shares.values()]
     .toSorted((a, b) => b.inUse + b.waiting - a.inUse - a.waiting)
     .slice(0, TENANTS_MAX)
-    // By name, so that a legend that changes every second does not change its order.
+    // Sorted by name, so that the legend keeps its order while numbers change.
     .toSorted((a, b) => a.tenant.localeCompare(b.tenant));
   return { most, others: shares.size - most.length };
 }

@@ -1,15 +1,14 @@
 import { REPORTED_HEADERS } from '../../../src/contract/answer-headers.ts';
 import type { UpstreamInfo } from './upstream-view.ts';
 
-/** A small call through Headgate. */
 export interface TestCall {
-  /** Below this origin. */
+  /** Path at the origin of this page. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** Models to begin with, where an upstream is known for one. */
+/** Default models of common upstreams. */
 const MODELS: Readonly<Record<string, string>> = {
   openai: 'gpt-4o-mini',
   anthropic: 'claude-haiku-4-5',
@@ -18,19 +17,19 @@ const MODELS: Readonly<Record<string, string>> = {
 
 type Callable = Pick<UpstreamInfo, 'id' | 'dialect' | 'openai_at' | 'anthropic_at' | 'enabled'>;
 
-/** Whether there is a route of a shape that is known. */
+/** Whether the upstream has an OpenAI or Anthropic route. */
 export function isCallable({ enabled, openai_at, anthropic_at }: Callable): boolean {
   return enabled && (openai_at !== null || anthropic_at !== null);
 }
 
-/** The model that a call to an upstream begins with; empty: it must be said. */
+/** Default model of an upstream. Empty if the user must enter one. */
 export function firstModelOf(id: string): string {
   return MODELS[id] ?? '';
 }
 
 /**
- * The call that asks an upstream for a word. The key goes as a bearer token, which gateway keys and the
- * keys of every provider with these routes may; empty: none is sent.
+ * A short test call. The key is sent as a bearer token, which works for gateway keys and for all providers with these
+ * routes. An empty key is not sent.
  */
 export function testCallOf(upstream: Callable, model: string, key: string): TestCall {
   const hasOwn = upstream.dialect === 'anthropic' && upstream.anthropic_at !== null;
@@ -52,7 +51,7 @@ export function testCallOf(upstream: Callable, model: string, key: string): Test
 
 const REPORTED: ReadonlySet<string> = new Set([...REPORTED_HEADERS, 'content-type']);
 
-/** The headers of an answer that say what Headgate did. */
+/** Response headers that Headgate sets, and the content type. */
 export function reportedHeaders(
   headers: Iterable<readonly [string, string]>,
 ): (readonly [string, string])[] {

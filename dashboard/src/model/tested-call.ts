@@ -1,26 +1,26 @@
 import { METHODS } from '../../../src/contract/methods.ts';
 import { LANES } from '../../../src/core/words/ticket.ts';
 
-/** A call as the tester's form has it: every field a text. */
+/** Form of the tester. Every field is text. */
 export interface TestedForm {
   readonly model: string;
-  /** Empty: chosen as `/v1` does. */
+  /** Empty means chosen by model, as `/v1` does. */
   readonly upstream: string;
   readonly operation: string;
-  /** Behind the base URL: what it asks for is said by it then, and no operation. Empty: any path of the operation. */
+  /** Path after the base URL. It determines the operation. Empty means any path of the chosen operation. */
   readonly path: string;
   readonly method: string;
   readonly shape: string;
-  /** Id of a gateway key, or a fingerprint. Never a key: it stands in the link. */
+  /** Id of a gateway key, or a fingerprint. Never a key, because links contain the form. */
   readonly key: string;
   readonly lane: string;
-  /** `name: value`, one a line. */
+  /** `name: value`, one per line. */
   readonly headers: string;
 }
 
 const FINGERPRINT = /^fp_[0-9a-f]{24}$/;
 
-/** Headers that hold a key, and so may stand in no link. */
+/** Headers that contain keys and must not appear in links. */
 const SECRET_HEADERS: ReadonlySet<string> = new Set([
   'authorization',
   'proxy-authorization',
@@ -31,7 +31,7 @@ const SECRET_HEADERS: ReadonlySet<string> = new Set([
   'cookie',
 ]);
 
-const AS_USUAL: TestedForm = {
+const DEFAULTS: TestedForm = {
   model: '',
   upstream: '',
   operation: 'chat',
@@ -43,29 +43,29 @@ const AS_USUAL: TestedForm = {
   headers: '',
 };
 
-/** Reads what a link says of a call; what it leaves out is as usual. */
+/** Reads the form from a link. Missing fields have defaults. */
 export function testedFormOf(query: Readonly<Record<string, string>>): TestedForm {
-  const said = Object.keys(AS_USUAL).map((name) => [name, query[name]] as const);
-  return { ...AS_USUAL, ...Object.fromEntries(said.filter(([, value]) => value !== undefined)) };
+  const values = Object.keys(DEFAULTS).map((name) => [name, query[name]] as const);
+  return { ...DEFAULTS, ...Object.fromEntries(values.filter(([, value]) => value !== undefined)) };
 }
 
-/** Writes what a link has to say of a call; undefined: it is as usual, and goes out of the link. */
+/** Query of a link to the form. Defaults are undefined, which removes them from the link. */
 export function queryOf(form: TestedForm): Readonly<Record<string, string | undefined>> {
-  const usual = new Map<string, string>(Object.entries(AS_USUAL));
+  const defaults = new Map<string, string>(Object.entries(DEFAULTS));
   const pairs = Object.entries(form).map(
-    ([name, value]) => [name, value === usual.get(name) ? undefined : value.trim()] as const,
+    ([name, value]) => [name, value === defaults.get(name) ? undefined : value.trim()] as const,
   );
   return Object.fromEntries(pairs);
 }
 
-/** Whether anything is said of a call. */
+/** Whether any field differs from its default. */
 export function isAsked(form: TestedForm): boolean {
   return Object.values(queryOf(form)).some((value) => value !== undefined);
 }
 
 /**
- * Finds what is wrong with a form before it may stand in a link, by field. A key is refused here, not by the
- * server: it must not get there either.
+ * Errors of a form by field, found before it is put into a link. Keys are rejected here and not by the server, because
+ * they must not reach the server either.
  */
 export function wrongIn(form: TestedForm, keyIds: readonly string[]): Partial<TestedForm> {
   const key = form.key.trim();
@@ -76,18 +76,18 @@ export function wrongIn(form: TestedForm, keyIds: readonly string[]): Partial<Te
     ...(isKnown
       ? {}
       : {
-          key: 'This is no id of a gateway key and no fingerprint. A key itself does not belong here: make its fingerprint below.',
+          key: 'This is neither the id of a gateway key nor a fingerprint. Do not enter a key: create its fingerprint below.',
         }),
     ...(secret === undefined
       ? {}
       : {
-          headers: `${secret} holds a key, which must not stand in a link. Groups are not split by it here.`,
+          headers: `Remove ${secret}: it contains a key, which must not be part of a link. The tester does not split groups by it.`,
         }),
-    ...(unread === undefined ? {} : { headers: 'Each line is a name, a colon and a value.' }),
+    ...(unread === undefined ? {} : { headers: 'Write one header per line: name, colon, value.' }),
   };
 }
 
-/** The form as the tester takes it. */
+/** Request body of the tester. */
 export function callOf(form: TestedForm) {
   return {
     model: form.model.trim() || null,

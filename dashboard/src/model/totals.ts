@@ -3,23 +3,22 @@ import { slotsOfGroup } from './slots.ts';
 import type { GroupView } from './status.ts';
 import { oldestWaitMs } from './oldest-wait.ts';
 
-/** All groups taken together. */
 export interface TotalsView {
   readonly groups: number;
   readonly inUse: number;
-  /** Slots of the groups that have a limit. */
+  /** Slots of groups with a limit. */
   readonly slots: number;
   readonly waiting: number;
   readonly oldestWaitMs: number;
-  /** Calls granted and refused here, and refusals of upstreams for their limits, in the last hour. */
+  /** Counts of the last hour: granted and rejected calls, and upstream refusals because of limits. */
   readonly granted: number;
   readonly rejected: number;
   readonly refused: number;
-  /** USD of this day, by UTC. Null: nobody counts cost. */
+  /** Spend of the current UTC day. null if no group tracks cost. */
   readonly dayUsd: number | null;
 }
 
-/** Adds all groups up. A call that needs a slot in several groups counts in each. */
+/** Sums all groups. A call counts in each of its groups. */
 export function totalsOf(
   groups: readonly GroupView[],
   reportedAtOf: (name: string) => number | undefined,
@@ -45,7 +44,6 @@ export function totalsOf(
   };
 }
 
-/** Adds up counts by name. */
 function countOf(byName: Readonly<Record<string, number>>): number {
   return Object.values(byName).reduce((sum, count) => sum + count, 0);
 }

@@ -1,39 +1,38 @@
 import type { UpstreamInfo } from './upstream-view.ts';
 
-/** An upstream as a form has it: every field a text or a tick. */
+/** Form of an upstream. Every field is text or a checkbox. */
 export interface UpstreamForm {
   readonly id: string;
   readonly base_url: string;
-  /** Empty: as built in, or OpenAI's. */
+  /** Empty means the built-in dialect, or OpenAI's. */
   readonly dialect: string;
-  /** One pattern a line. */
+  /** One pattern per line. */
   readonly models: string;
   readonly openai_at: string;
   readonly anthropic_at: string;
-  /** Name of the secret with the operator's key; empty: the caller's key passes on. */
+  /** Name of the secret with the operator's key. Empty means that callers send their own keys. */
   readonly secret: string;
-  /** It takes no key, and is sent none. */
+  /** Whether the upstream needs no key. Headgate then sends none. */
   readonly is_keyless: boolean;
-  /** Operations without a slot that are open with the operator's key, one a line. */
+  /** Operations without a slot that may use the operator's key, one per line. */
   readonly allow: string;
-  /** `name = model`, one a line. */
+  /** `name = model`, one per line. */
   readonly aliases: string;
   readonly via: string;
   readonly limit_headers: string;
-  /** The way to tell the account of a caller's key. */
+  /** How the account of a caller's key is determined. */
   readonly account_by: string;
-  /** Ways in which WebSockets are taken. */
   readonly websocket: string;
-  /** Name of the secret by which it tells of the ends of runs; empty: it tells of none. */
+  /** Name of the secret that signs webhooks about the ends of runs. Empty if it sends none. */
   readonly webhook_secret: string;
   readonly inject_usage: boolean;
   readonly enabled: boolean;
 }
 
-/** Patch that is sent: fields that change, null for one that goes back to its default. */
+/** Merge patch of changed fields. null resets a field to its default. */
 export type UpstreamPatch = Readonly<Record<string, unknown>>;
 
-/** A name for the secret with the operator's key of an upstream. */
+/** Suggested name for the secret with the operator's key. */
 export function secretNameFor(id: string): string {
   const name = id
     .trim()
@@ -42,7 +41,7 @@ export function secretNameFor(id: string): string {
   return `UPSTREAM_${name === '' ? 'MY' : name}_KEY`;
 }
 
-/** The form of what is configured of an upstream; what is built in is no part of it. Null: a new one. */
+/** Form of the configured values, without built-in ones. null means a new upstream. */
 export function formOf(upstream: UpstreamInfo | null): UpstreamForm {
   const has = upstream?.configured ?? {};
   const { auth, aliases } = has;
@@ -70,7 +69,7 @@ export function formOf(upstream: UpstreamInfo | null): UpstreamForm {
   };
 }
 
-/** Makes of a form's changes a merge patch: what stands in no field of it, like prices, stays. */
+/** Converts changes of a form to a merge patch. Fields outside the form, such as prices, are kept. */
 export function patchOf(before: UpstreamForm, after: UpstreamForm): UpstreamPatch {
   const from = documentOf(before);
   const to = documentOf(after);
@@ -79,14 +78,14 @@ export function patchOf(before: UpstreamForm, after: UpstreamForm): UpstreamPatc
   );
   const patch = Object.fromEntries(changed);
   if ('aliases' in patch) {
-    // A merge patch keeps what it does not name.
+    // A merge patch keeps missing entries, so removed aliases are set to null.
     const gone = Object.keys(Object(from['aliases'])).map((name) => [name, null] as const);
     patch['aliases'] = { ...Object.fromEntries(gone), ...Object(to['aliases']) };
   }
   return patch;
 }
 
-/** Everything that a form says, with null for what it leaves to its default. */
+/** All values of a form. null means the default. */
 function documentOf(form: UpstreamForm): Record<string, unknown> {
   const { models, aliases, allow, limit_headers, websocket, inject_usage, enabled } = form;
   return {
@@ -113,7 +112,7 @@ function authOf({ secret, is_keyless: isKeyless }: UpstreamForm): unknown {
   return secret.trim() === '' ? null : { secret: secret.trim() };
 }
 
-/** Lists what became different between two states of one upstream, as a reader compares them. */
+/** Differences between two states of an upstream, as lines to read. */
 export function differencesOf(before: UpstreamInfo | null, after: UpstreamInfo): readonly string[] {
   const from = Object.entries(documentOf(formOf(before)));
   const to = documentOf(formOf(after));
@@ -134,7 +133,7 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** A line without a sign is a name without a model, which the server refuses with its path. */
+/** A line without `=` becomes a name without a model, which the server rejects with its path. */
 function pairOf(line: string): readonly [string, string] {
   const at = line.indexOf('=');
   return at === -1 ? [line, ''] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];

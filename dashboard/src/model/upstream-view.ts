@@ -6,10 +6,8 @@ import { listWords } from './scope-words.ts';
 import type { SeenLimits, Suggestion } from './suggestions.ts';
 type Info = z.output<typeof upstreamInfoSchema>;
 
-/** The last refusal of one kind by an upstream. */
 export type LastRefusalView = Frozen<NonNullable<Info['calls']>['last_refusals'][number]>;
 
-/** An upstream, as the API tells it. */
 export type UpstreamInfo = Omit<
   Info,
   'models' | 'groups' | 'configured' | 'member_secrets' | 'calls' | 'health'
@@ -22,41 +20,40 @@ export type UpstreamInfo = Omit<
   readonly configured: Readonly<Record<string, unknown>> | null;
 };
 
-/** An upstream with the limits that its provider publishes. */
 export type UpstreamDetail = UpstreamInfo & {
   readonly suggested_limits: readonly Suggestion[];
   readonly seen_limits: readonly SeenLimits[];
 };
 
-/** View of groups on an upstream at this moment. */
+/** State of an upstream, combined from its groups. */
 export interface UpstreamGroupsView {
   readonly state: Info['health']['state'] | 'off';
-  /** End of its backoff, or of the open phase of its breaker. */
+  /** End of the backoff or of the open breaker. */
   readonly until: string | null;
-  /** Names the calls that are stopped. null if all calls or none are stopped. */
+  /** Stopped calls. null if all calls or none are stopped. */
   readonly stopped: string | null;
   readonly inFlight: number;
-  /** Calls granted slots for it in this day of UTC. */
+  /** Calls that started in the current UTC day. */
   readonly grantedToday: number;
-  /** Null: it was never called. */
+  /** null if it was never called. */
   readonly lastCallAt: string | null;
-  /** Refusals of this day of UTC by kind, the most frequent first. */
+  /** Refusals of the current UTC day by kind, most frequent first. */
   readonly refusals: readonly (readonly [kind: string, total: number])[];
-  /** The last refusal of each kind, the latest first. */
+  /** The last refusal of each kind, newest first. */
   readonly lastRefusals: readonly LastRefusalView[];
-  /** Null: no group counts cost. */
+  /** null if no group tracks cost. */
   readonly spend: { readonly dayUsd: number; readonly monthUsd: number } | null;
 }
 
-/** States that groups report for an upstream, worst first. */
+/** States that groups report, most severe first. */
 const WORST = ['open', 'waiting', 'partly paused', 'ok'] as const;
 
-/** Whether anybody has called an upstream, or said something of it. */
+/** Whether an upstream was called or configured. */
 export function isUsed({ configured, groups, calls }: UpstreamInfo): boolean {
   return configured !== null || groups.length > 0 || calls !== null;
 }
 
-/** Whether an upstream is what somebody looks for: by id, address, dialect or group. */
+/** Whether an upstream matches a search by id, address, dialect or group. */
 export function isFound(upstream: UpstreamInfo, searched: string): boolean {
   const words = searched.toLowerCase().split(/\s+/).filter(Boolean);
   const { id, base_url, dialect, groups } = upstream;
@@ -64,7 +61,7 @@ export function isFound(upstream: UpstreamInfo, searched: string): boolean {
   return words.every((word) => text.includes(word));
 }
 
-/** Puts together what groups say of an upstream now. Where none of them was called for it, it is what the API said. */
+/** Combines the live reports of groups. If no group has called the upstream, the API response is used. */
 export function seenOf(
   { id, enabled, health, calls }: UpstreamInfo,
   groups: readonly Pick<z.output<typeof groupStatusSchema>, 'upstreams'>[],
@@ -102,7 +99,7 @@ export function seenOf(
   };
 }
 
-/** The last refusal of each kind, the latest first. */
+/** The last refusal of each kind, newest first. */
 function latestOfEach(all: readonly LastRefusalView[]): LastRefusalView[] {
   const byKind = new Map<string, LastRefusalView>();
   for (const one of all.toSorted((a, b) => (a.at < b.at ? -1 : 1))) byKind.set(one.kind, one);

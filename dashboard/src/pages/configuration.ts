@@ -1,4 +1,4 @@
-/** The pages that check by the schemas of the configuration: one file, since they share most of it. */
+/** Pages that use the schemas of the configuration. They form one file, because they share most of its code. */
 export { AuditPage } from './audit/audit-page.tsx';
 export { ConfigPage } from './config/config-page.tsx';
 export { EditPage } from './edit/edit-page.tsx';

@@ -9,16 +9,16 @@ import './large.css';
 
 interface LargePictureProps {
   readonly group: GroupView;
-  /** Null: not told yet. */
+  /** null until it arrives. */
   readonly detail: Detail | null;
-  /** Milliseconds since it was told. */
+  /** Milliseconds since `detail` arrived. */
   readonly sinceMs: number;
   readonly usualHoldMs: number | null;
-  /** Told when somebody points at the slot of a lease, of that age. */
+  /** Called with the lease of a selected slot, and its age. */
   readonly onOpen: (lease: LeaseView, ageMs: number) => void;
 }
 
-/** A group with everybody who holds a slot or waits for one. */
+/** Picture of a group with each of its leases and queued calls. */
 export function LargePicture({ group, detail, sinceMs, usualHoldMs, onOpen }: LargePictureProps) {
   const root = useRef<HTMLDivElement>(null);
   useFlight(root);

@@ -9,16 +9,16 @@ import { LANES } from '../../../src/core/words/ticket.ts';
 interface LargeQueueProps {
   readonly queue: Pick<GroupView, 'queued' | 'queued_by_lane' | 'paused'>;
   readonly waiters: readonly WaiterView[];
-  /** Milliseconds since the waiters were told. */
+  /** Milliseconds since the waiters were reported. */
   readonly sinceMs: number;
 }
 
-/** Maximum of marks that may be large. */
+/** Up to this number, marks are large. */
 const FEW = 16;
 
-/** Those who wait, the head at the left, lane by lane: a mark for each, or a count. */
+/** Queued calls by lane, the next call on the left: one mark each, or a count. */
 export function LargeQueue({ queue, waiters, sinceMs }: LargeQueueProps) {
-  if (queue.queued === 0 && waiters.length === 0) return <p class="nobody">nobody waits</p>;
+  if (queue.queued === 0 && waiters.length === 0) return <p class="no-calls">no queued calls</p>;
   if (queue.queued > MARKS_MAX || waiters.length === 0) return <Counts queue={queue} />;
   return (
     <>
@@ -46,7 +46,7 @@ function titleOf(waiter: WaiterView, sinceMs: number, isPaused: boolean): string
   const { waited_ms, estimate_ms } = waiter;
   const rest = estimateInWords(estimate_ms, sinceMs, isPaused);
   const what = waitInWords(waiter);
-  return `${actorOf(waiter)}: has waited ${duration(waited_ms + sinceMs)} for ${what}, to go: ${rest}`;
+  return `${actorOf(waiter)}: queued for ${duration(waited_ms + sinceMs)}, waits for ${what}, estimate: ${rest}`;
 }
 
 function Counts({ queue }: { readonly queue: LargeQueueProps['queue'] }) {

@@ -8,7 +8,7 @@ import { CELLS_MAX, cellsOf, type Slots } from '../model/slots.ts';
 import type { LeaseView } from '../model/status.ts';
 import { tintOf } from '../model/tenant-tone.ts';
 
-/** Maximum of cells that may be large. */
+/** Up to this number, cells are large. */
 const FEW = 16;
 
 interface LargeSlotsProps {
@@ -16,12 +16,12 @@ interface LargeSlotsProps {
   readonly unclaimedUntil: string | null;
   readonly leases: readonly LeaseView[];
   readonly usualHoldMs: number | null;
-  /** Milliseconds since the leases were told. */
+  /** Milliseconds since the leases were reported. */
   readonly sinceMs: number;
   readonly onOpen: (lease: LeaseView, ageMs: number) => void;
 }
 
-/** The slots of a group: a cell for each, with the lease in it, or a bar. */
+/** Slots of a group: a cell each with its lease, or a bar. */
 export function LargeSlots(props: LargeSlotsProps) {
   return cellsOf(props.slots) > CELLS_MAX ? <Bar {...props} /> : <CellList {...props} />;
 }
@@ -31,7 +31,7 @@ function CellList(props: LargeSlotsProps) {
   const before = useRef<Cells>([]);
   const cells = placeLeases(before.current, leases, cellsOf(slots));
   before.current = cells;
-  // The leases are told by a message of their own: until it comes, all that is known is how many.
+  // Leases arrive in a separate event. Until then, only their number is known.
   const known = leases.reduce((sum, lease) => sum + lease.slots, 0);
   let unknown = Math.max(0, slots.inUse + slots.cooling - known);
   let { unclaimed, lent } = slots;
@@ -51,7 +51,7 @@ function CellList(props: LargeSlotsProps) {
               {isUnclaimed && <i class="hold unclaimed" title={orphanedInWords(orphanedUntil)} />}
               {isLent && <i class="hold lent" title={PREFETCHED} />}
               {lease !== null && (
-                // Another lease is another button: who is about to press one does not hit the next.
+                // The key gives each lease its own button, so that a click never hits the lease that follows.
                 <Hold key={lease.id} {...props} lease={lease} isFirst={i === firstHeld} />
               )}
             </span>
@@ -63,7 +63,7 @@ function CellList(props: LargeSlotsProps) {
   );
 }
 
-/** Lets the arrows lead from one held slot to the next: Tab stops at the first of them only. */
+/** Moves the focus between held slots with the arrow keys. Tab stops at the first one only. */
 function moveByArrows({ key, target, currentTarget }: TargetedKeyboardEvent<HTMLElement>): void {
   const by = { ArrowRight: 1, ArrowLeft: -1 }[key];
   if (by === undefined) return;
@@ -96,7 +96,7 @@ function Hold({ lease, usualHoldMs, sinceMs, onOpen, isFirst }: HoldProps) {
   );
 }
 
-/** A lease is named by its ticket and the number of the attempt. */
+/** The id of a lease is its ticket and the number of the attempt. */
 function ticketOf({ id }: LeaseView): string {
   return id.slice(0, id.lastIndexOf('.'));
 }

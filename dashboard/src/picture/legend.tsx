@@ -1,4 +1,4 @@
-import { duration } from '../format.ts';
+import { duration, plural } from '../format.ts';
 import { orphanedInWords } from '../model/sentence.ts';
 import { tenantsOf } from '../model/tenants.ts';
 import { tintOf } from '../model/tenant-tone.ts';
@@ -11,20 +11,20 @@ interface PictureLegendProps {
   readonly usualHoldMs: number | null;
 }
 
-/** Legend of the large picture, with whose colours are in it. */
+/** Legend of the large picture, with the colours of its tenants. */
 export function Legend({ group, detail, usualHoldMs }: PictureLegendProps) {
   const { most, others } = tenantsOf(detail);
   return (
     <div class="picture-legend">
-      <ul aria-label="What the picture shows">
+      <ul aria-label="Legend">
         <li>
           <i class="hold unknown half" />
           {usualHoldMs === null
             ? ' in use'
-            : ` in use, filled after the usual ${duration(usualHoldMs)}`}
+            : ` in use, full after the usual ${duration(usualHoldMs)}`}
         </li>
         <li>
-          <i class="hold old" /> three times as long
+          <i class="hold old" /> three times the usual duration
         </li>
         <li>
           <i class="hold cooling" /> cooling down
@@ -36,7 +36,7 @@ export function Legend({ group, detail, usualHoldMs }: PictureLegendProps) {
         )}
         {group.lent > 0 && (
           <li>
-            <i class="hold lent" /> {group.lent} lent to Workers
+            <i class="hold lent" /> {group.lent} prefetched by Workers
           </li>
         )}
         <li>
@@ -52,14 +52,14 @@ export function Legend({ group, detail, usualHoldMs }: PictureLegendProps) {
       {most.length > 0 && (
         <ul aria-label="Tenants by colour">
           {most.map(({ tenant, inUse, waiting }) => (
-            <li key={tenant} title={`${inUse} in use, ${waiting} waiting`}>
+            <li key={tenant} title={`${inUse} in use, ${waiting} queued`}>
               <i class="swatch" style={tintOf(tenant)} /> <Said name={tenant} />{' '}
               <b>
                 {inUse} + {waiting}
               </b>
             </li>
           ))}
-          {others > 0 && <li>and {others} more tenants</li>}
+          {others > 0 && <li>and {plural(others, 'more tenant')}</li>}
         </ul>
       )}
     </div>

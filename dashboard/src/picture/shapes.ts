@@ -1,31 +1,30 @@
 import type { Lane } from '../../../src/core/words/ticket.ts';
 
-/** Paths of the small picture. Many shapes of a kind are one path: 200 cards are drawn anew each second. */
+/** Paths of the small picture. Shapes of one kind share a path, because 200 cards are redrawn each second. */
 
-/** Width of the picture in its own units: 16 cells of the larger kind. */
+/** Width of the picture in SVG units: 16 cells of the larger kind. */
 export const WIDTH = 288;
 
-/** Height of the slots, and of the queue below. */
+/** Height of the row of slots, and of the queue below. */
 export const BAND = 17;
 
-/** Places of cells or marks, filled column by column, so that what comes first is at the left. */
+/** Positions of cells or marks, filled column by column from the left. */
 export interface Grid {
   readonly rows: number;
   readonly pitchX: number;
   readonly pitchY: number;
   readonly width: number;
   readonly height: number;
-  /** Of the first place, from the top. */
+  /** Distance of the first cell from the top. */
   readonly top: number;
 }
 
-/** Left and top of the place of a number. */
 export function placeIn(grid: Grid, index: number): readonly [x: number, y: number] {
   const column = Math.floor(index / grid.rows);
   return [column * grid.pitchX, grid.top + (index % grid.rows) * grid.pitchY];
 }
 
-/** Cells from one number up to another, as one path. */
+/** Cells `from` up to but not including `to`, as one path. */
 export function cellsPath(grid: Grid, from: number, to: number): string {
   let path = '';
   for (let i = from; i < to; i += 1) {
@@ -35,7 +34,7 @@ export function cellsPath(grid: Grid, from: number, to: number): string {
   return path;
 }
 
-/** A line through each of the cells: what cools down differs from the rest without its colour too. */
+/** A stroke through each cell, so that cooling cells differ by more than their colour. */
 export function strokesPath(grid: Grid, from: number, to: number): string {
   let path = '';
   for (let i = from; i < to; i += 1) {
@@ -45,7 +44,7 @@ export function strokesPath(grid: Grid, from: number, to: number): string {
   return path;
 }
 
-/** One waiter. The shape tells its lane: a diamond is high, a disc normal, a ring low. */
+/** A queued call. The shape is its lane: a diamond is high, a disc normal, a ring low. */
 export function markPath(lane: Lane, x: number, y: number, size: number): string {
   const r = size / 2;
   if (lane === 'high') return `M${x} ${y + r}l${r} -${r}l${r} ${r}l-${r} ${r}z`;

@@ -6,7 +6,7 @@ import { SmallQueue } from './small-queue.tsx';
 import { SmallSlots } from './small-slots.tsx';
 import './picture.css';
 
-/** From the top of the slots to the top of the queue. */
+/** Distance from the top of the slots to the top of the queue. */
 const QUEUE_TOP = 26;
 
 interface SmallPictureProps {
@@ -14,7 +14,7 @@ interface SmallPictureProps {
   readonly queue: Pick<GroupView, 'queued' | 'queued_by_lane' | 'oldest_wait_ms'>;
 }
 
-/** Slots above, queue below, from counts alone: who holds and who waits is known to the group's page. */
+/** Slots above and queue below, drawn from counts. Only the page of a group has its leases and waiters. */
 export function SmallPicture({ slots, queue }: SmallPictureProps) {
   return (
     <svg

@@ -6,19 +6,19 @@ import { markPath, placeIn, type Grid } from './shapes.ts';
 
 type ByLane = Readonly<Record<Lane, number>>;
 
-/** Few marks are large; many are small, in two rows. */
+/** Few marks are large. Many are small, in two rows. */
 const GRIDS: readonly (Grid & { readonly upTo: number })[] = [
   { upTo: 18, rows: 1, pitchX: 14, pitchY: 0, width: 11, height: 11, top: 3 },
   { upTo: MARKS_MAX, rows: 2, pitchX: 9, pitchY: 9, width: 7, height: 7, top: 0 },
 ];
 
-/** Between two lanes. */
+/** Distance between two lanes. */
 const GAP = 6;
 
-/** Of one lane where only counts are shown. */
+/** Width of one lane if only counts are shown. */
 const COUNT_WIDTH = 92;
 
-/** Those who wait, the head at the left, lane by lane: a mark each, or a count. */
+/** Queued calls by lane, the next call on the left: one mark each, or a count. */
 export function SmallQueue({ queued }: { readonly queued: ByLane }) {
   const lanes = LANES.filter((lane) => queued[lane] > 0);
   const grid = GRIDS.find(({ upTo }) => queued.high + queued.normal + queued.low <= upTo);

@@ -1,14 +1,14 @@
 import { CELLS_MAX, cellsOf, type Slots } from '../model/slots.ts';
 import { BAND, cellsPath, placeIn, strokesPath, WIDTH, type Grid } from './shapes.ts';
 
-/** Few cells are large; many are small, in two rows. */
+/** Few cells are large. Many are small, in two rows. */
 const GRIDS: readonly (Grid & { readonly upTo: number })[] = [
   { upTo: 16, rows: 1, pitchX: 18, pitchY: 0, width: 15, height: 15, top: 1 },
   { upTo: 32, rows: 1, pitchX: 9, pitchY: 0, width: 7, height: 15, top: 1 },
   { upTo: CELLS_MAX, rows: 2, pitchX: 9, pitchY: 9, width: 7, height: 7, top: 0 },
 ];
 
-/** The slots of a pool: a cell each, or a bar. */
+/** Slots of a pool: a cell each, or a bar. */
 export function SmallSlots({ slots }: { readonly slots: Slots }) {
   const cells = cellsOf(slots);
   const grid = GRIDS.find(({ upTo }) => cells <= upTo);

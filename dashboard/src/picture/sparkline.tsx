@@ -1,26 +1,22 @@
 interface SparklineProps {
-  /** The oldest first; null: not known, a gap. */
+  /** Oldest first. null is a gap. */
   readonly values: readonly (number | null)[];
-  /** Words for what the line shows and how it stands, for those who cannot see it. */
+  /** Description for screen readers. */
   readonly name: string;
   readonly kind: 'line' | 'bars';
-  /** Steps at the beginning of which there is no data. Absent: none. */
+  /** Number of steps at the beginning without data. Absent if there are none. */
   readonly unknown?: number;
 }
 
-/**
- * Minimum of values that a line has room for. Fewer begin at the right, so that the first ones already look like
- * what they are.
- */
+/** Minimum width in values. Fewer values start at the right, so that early ones keep their final scale. */
 const ROOM_MIN = 12;
 
 const WIDTH = 60;
 const HEIGHT = 16;
 
-/** Distance of two lines of a hatch. */
 const HATCH = 4;
 
-/** A number's last minutes, without an axis: only how it moves. */
+/** Recent values without an axis. Only the movement matters. */
 export function Sparkline({ values, name, kind, unknown = 0 }: SparklineProps) {
   const top = Math.max(1, ...values.map((value) => value ?? 0));
   const step = WIDTH / Math.max(ROOM_MIN, values.length);
@@ -43,7 +39,7 @@ export function Sparkline({ values, name, kind, unknown = 0 }: SparklineProps) {
       class={`sparkline ${kind}`}
       role="img"
       aria-label={
-        part === 0 ? name : `${name}; ${part === 1 ? 'no data' : 'no data of the beginning'}`
+        part === 0 ? name : `${name}; ${part === 1 ? 'no data' : 'no data at the beginning'}`
       }
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
       preserveAspectRatio="none"
@@ -55,7 +51,7 @@ export function Sparkline({ values, name, kind, unknown = 0 }: SparklineProps) {
   );
 }
 
-/** Hatches a stretch: drawn as a line of zeros it would look like one in which nothing happened. */
+/** Hatches a time without data. A line of zeros would look like a time without events. */
 function hatchOf(from: number, to: number): string {
   let path = '';
   for (let x = from; x < to - HATCH / 2; x += HATCH) {

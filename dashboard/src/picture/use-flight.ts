@@ -7,14 +7,12 @@ interface Rectangle {
   readonly width: number;
 }
 
-/**
- * How long a mark flies: long enough to be followed, shorter than the time to the next word of the feed.
- */
+/** Duration of a flight: long enough to follow, and shorter than the interval of the feed. */
 const FLIGHT_MS = 450;
 
 /**
- * Lets whatever has a `data-flight` move from where it was drawn before to where it is now: a waiter
- * that is granted flies into its slot, those behind it move up. With reduced motion nothing moves.
+ * Animates elements with `data-flight` from their previous position to the current one: a granted call flies into its
+ * slot, and the calls behind it move up. With reduced motion nothing moves.
  */
 export function useFlight(root: RefObject<HTMLElement | null>): void {
   const before = useRef<ReadonlyMap<string, Rectangle>>(new Map());
@@ -22,7 +20,7 @@ export function useFlight(root: RefObject<HTMLElement | null>): void {
     if (root.current === null) return;
     const isStill = document.hidden || matchMedia('(prefers-reduced-motion: reduce)').matches;
     const places = new Map<string, Rectangle>();
-    // Where things are laid out, not where a flight that still goes on has them; read before any moves.
+    // Layout positions, not those of running animations. All are read before any element moves.
     const things = [...root.current.querySelectorAll<HTMLElement>('[data-flight]')].map((thing) => {
       const place = { x: thing.offsetLeft, y: thing.offsetTop, width: thing.offsetWidth };
       places.set(thing.dataset['flight'] ?? '', place);

@@ -1,6 +1,6 @@
 import type { ClosedReason } from '../session.ts';
 
-/** Shown while ADMIN_TOKEN is not set or refused: the dashboard is closed. Says how to set it where this Headgate runs. */
+/** Shown while ADMIN_TOKEN is not set or was rejected. Shows how to set it on this platform. */
 export function ClosedPage({ detail, command, afterwards, fault }: ClosedReason) {
   return (
     <main class="gate">
@@ -10,15 +10,15 @@ export function ClosedPage({ detail, command, afterwards, fault }: ClosedReason)
       ) : (
         <>
           <p>
-            The secret <code>ADMIN_TOKEN</code> {fault}, so the dashboard is closed. Set it:
+            The dashboard is disabled, because the secret <code>ADMIN_TOKEN</code> {fault}. Set it:
           </p>
           <pre>{command}</pre>
           <p>{afterwards}</p>
         </>
       )}
       <p>
-        Any long random text will do, as <code>openssl rand -hex 32</code> makes it. Calls pass
-        meanwhile; only the admin routes and this page are closed.
+        Use a long random value, for example from <code>openssl rand -hex 32</code>. Calls still
+        work. Only the admin API and this page are disabled.
       </p>
     </main>
   );

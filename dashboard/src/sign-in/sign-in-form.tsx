@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { signIn } from '../session.ts';
 
-/** Asks for the ADMIN_TOKEN or an admin key. The token goes into a cookie's making and is kept nowhere. */
+/** Asks for the ADMIN_TOKEN or an admin key. The server exchanges it for a cookie, and the page does not store it. */
 export function SignInForm() {
   const [token, setToken] = useState('');
   const [wrong, setWrong] = useState<string | null>(null);

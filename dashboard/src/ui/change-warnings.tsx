@@ -1,12 +1,12 @@
 import type { ChangePreview } from '../model/effect.ts';
 import './effect-now.css';
 
-/** Warnings of a change that is not made yet, with the way to count calls as free if a budget would refuse them for their price. */
+/** Warnings of a previewed change. If a budget would refuse calls without a price, a button counts them as free. */
 export function ChangeWarnings(props: {
   readonly preview: Pick<ChangePreview, 'warnings' | 'refuses'>;
   /** The group whose fallback price the change may set: a group, `key:…` or `team:…`. */
   readonly group?: string;
-  /** Has the change count calls without a known price as free. */
+  /** Sets the fallback price of the change to 0 USD. */
   readonly onFree?: () => void;
 }) {
   const { warnings, refuses } = props.preview;

@@ -1,14 +1,15 @@
 import { fieldChanges, type ChangedObject } from '../model/change-list.ts';
+import { plural } from '../format.ts';
 import { Changes } from './changes.tsx';
 import './changed-objects.css';
 
-/** Maximum of objects that are shown open. */
+/** Up to this number of objects, all are expanded. */
 const OPEN_MAX = 12;
 
-/** The groups, upstreams and keys that a change of the configuration touches, what is lost first. */
+/** Objects that a configuration change touches, removals first. */
 export function ChangedObjects(props: {
   readonly objects: readonly ChangedObject[];
-  /** Changes beyond those that are listed. */
+  /** Number of changes that are not listed. */
   readonly omitted: number;
 }) {
   const objects = props.objects.toSorted((a, b) => RANK[a.kind] - RANK[b.kind]);
@@ -22,13 +23,12 @@ export function ChangedObjects(props: {
         />
       ))}
       {props.omitted > 0 && (
-        <p class="help">and {props.omitted} more changes, which are not listed</p>
+        <p class="help">and {plural(props.omitted, 'more change')}, not listed</p>
       )}
     </>
   );
 }
 
-/** Order of changes: what is lost comes first. */
 const RANK = { removed: 0, changed: 1, added: 2 };
 
 const SIGNS = { removed: '−', changed: '~', added: '+' };
@@ -47,7 +47,6 @@ function ObjectChanges(props: { readonly object: ChangedObject; readonly isOpen:
   );
 }
 
-/** Sentences on what may not be expected of a change. */
 export function Warnings({ warnings }: { readonly warnings: readonly string[] }) {
   if (warnings.length === 0) return null;
   return (

@@ -4,10 +4,10 @@ import { shortText } from '../model/short-text.ts';
 import { When } from './when.tsx';
 import './changes.css';
 
-/** Changes from what to what, a line for each field. */
+/** Changes with old and new values, one line per field. */
 export function Changes(props: {
   readonly changes: readonly AuditChange[];
-  /** Changes beyond those that are listed. */
+  /** Number of changes that are not listed. */
   readonly omitted?: number;
 }) {
   const { changes, omitted = 0 } = props;

@@ -5,28 +5,28 @@ import './modal.css';
 
 interface ConfirmDialog {
   readonly title: string;
-  /** Words for what it will do, to how many. */
+  /** Describes the effect, with numbers. */
   readonly says: ComponentChildren;
-  /** The word on the button, as in `Release`. Null: there is nothing to be done, only to be read. */
+  /** Label of the button, such as `Release`. null for a dialog that only informs. */
   readonly verb: string | null;
   readonly answer: (isSure: boolean) => void;
 }
 
 const asked = signal<ConfirmDialog | null>(null);
 
-/** Asks before something that cannot be taken back. Resolves with whether it shall be done. */
+/** Asks before an action. Resolves with whether it was confirmed. */
 export function confirm(question: Omit<ConfirmDialog, 'answer'>): Promise<boolean> {
   return new Promise((resolve) => {
     asked.value = { ...question, answer: resolve };
   });
 }
 
-/** Shows something to be read, in the same dialog. */
+/** Shows information in the same dialog. */
 export async function report(what: Pick<ConfirmDialog, 'title' | 'says'>): Promise<void> {
   await confirm({ ...what, verb: null });
 }
 
-/** The one dialog in which questions are asked. Escape is a no. */
+/** The dialog of `confirm`. Escape cancels. */
 export function ConfirmDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
   const question = asked.value;

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 
-/** Copies a text. Where the browser does not let it, as over plain http, it says so. */
+/** Copies a text, and reports if the browser blocks it, for example over plain HTTP. */
 export function CopyButton(props: {
   readonly label: string;
-  /** The text, or where it comes from when somebody wants it. */
+  /** The text, or a function that loads it on demand. */
   readonly text: string | (() => Promise<string>);
 }) {
   const [state, setState] = useState<'ready' | 'copied' | 'failed'>('ready');
@@ -23,7 +23,8 @@ export function CopyButton(props: {
       </button>
       <span role="status">
         {state === 'copied' && ' Copied.'}
-        {state === 'failed' && ' The browser does not allow it: select it and copy.'}
+        {state === 'failed' &&
+          ' The browser blocked copying. Select the text and copy it manually.'}
       </span>
     </span>
   );

@@ -2,7 +2,7 @@ import { count } from '../format.ts';
 import { consequences, type ChangeOfGroup } from '../model/effect.ts';
 import './effect-now.css';
 
-/** Effect of a change on a group at this moment: slots before and after, calls that are touched, the recent hour. */
+/** Current effect of a change on a group: slots before and after, affected calls, and the last hour. */
 export function EffectNow(props: { readonly change: ChangeOfGroup; readonly title: string }) {
   const { change, title } = props;
   return (
@@ -20,7 +20,7 @@ export function EffectNow(props: { readonly change: ChangeOfGroup; readonly titl
   );
 }
 
-/** Slots before and after as two bars on one scale, with what is in use now and was at most. */
+/** Slots before and after as two bars on one scale, with the maximum of the last hour. */
 function Slots({ change: { now, last_hour } }: { readonly change: ChangeOfGroup }) {
   if (now === null) return null;
   const { from, to } = now.slots;
@@ -28,7 +28,7 @@ function Slots({ change: { now, last_hour } }: { readonly change: ChangeOfGroup 
   const scale = Math.max(from ?? 0, to ?? 0, most, 1);
   const width = (slots: number | null): string => `${((slots ?? scale) / scale) * 100}%`;
   const gained = now.slots_gained;
-  const said =
+  const difference =
     gained === null || gained === 0
       ? null
       : `${count(Math.abs(gained))} ${gained > 0 ? 'gained' : 'lost'}`;
@@ -36,7 +36,7 @@ function Slots({ change: { now, last_hour } }: { readonly change: ChangeOfGroup 
     <dl class="slots-change">
       {[
         { name: 'Slots now', slots: from, isNew: false },
-        { name: 'Slots then', slots: to, isNew: true },
+        { name: 'Slots after', slots: to, isNew: true },
       ].map(({ name, slots, isNew }) => (
         <div key={name}>
           <dt>{name}</dt>
@@ -47,14 +47,14 @@ function Slots({ change: { now, last_hour } }: { readonly change: ChangeOfGroup 
                 <span
                   class="most"
                   style={{ left: width(most) }}
-                  title="Most in use in the last hour"
+                  title="Maximum in use in the last hour"
                 />
               )}
             </span>
             <span class="figure">
               <strong>{slots === null ? 'unlimited' : count(slots)}</strong>
-              {isNew && said !== null && (
-                <span class={gained !== null && gained < 0 ? 'lost' : 'gained'}>{said}</span>
+              {isNew && difference !== null && (
+                <span class={gained !== null && gained < 0 ? 'lost' : 'gained'}>{difference}</span>
               )}
             </span>
           </dd>

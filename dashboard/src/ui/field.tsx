@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import './field.css';
 
-/** Attributes by which label, help and errors belong to a control. */
+/** Attributes that connect a control with its label, help and errors. */
 export interface ControlAttributes {
   readonly id: string;
   readonly 'aria-describedby': string;
@@ -9,23 +9,21 @@ export interface ControlAttributes {
 }
 
 interface FieldProps {
-  /** Unique on the page. */
+  /** Element id, unique on the page. */
   readonly id: string;
   readonly label: string;
-  /** Name in the configuration, where that is not its label. */
+  /** Path in the configuration, if it differs from the label. */
   readonly code?: string;
   readonly unit?: string | undefined;
   readonly help?: ComponentChildren;
-  /** Words for what is wrong with it. */
   readonly errors?: readonly string[];
-  /** It is not as it was when the form was opened. */
+  /** Whether the value differs from when the form was opened. */
   readonly isChanged?: boolean;
-  /** It consists of several controls, each with a label of its own. */
+  /** Whether it consists of several labelled controls. */
   readonly isGroup?: boolean;
   readonly children: (attributes: ControlAttributes) => ComponentChildren;
 }
 
-/** A control with its label, help, unit and errors. */
 export function Field(props: FieldProps) {
   const { id, label, code, unit, help, errors = [], isChanged = false, isGroup = false } = props;
   const attributes = {

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 
 const watched = new WeakMap<Element, Signal<boolean>>();
 
-/** One for all; begins a little before a thing can be seen. */
+/** Shared by all elements. The margin makes elements visible slightly before they scroll into view. */
 const observer = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) {
@@ -15,7 +15,7 @@ const observer = new IntersectionObserver(
   { rootMargin: '200px' },
 );
 
-/** Whether a thing is in sight, or nearly: what is not need not be drawn each second. */
+/** Whether an element is in view, or nearly. Elements out of view are not rendered every second. */
 export function useInSight(root: RefObject<Element | null>): ReadonlySignal<boolean> {
   const inSight = useSignal(false);
   useEffect(() => {

@@ -4,11 +4,11 @@ import { confirm } from './confirm.tsx';
 
 const QUESTION = {
   title: 'Leave without saving?',
-  says: 'What was typed here is not applied yet, and will be lost.',
+  says: 'Your changes are not applied yet and will be lost.',
   verb: 'Leave',
 };
 
-/** A page with something that is not saved: where it is, and how to go elsewhere after all. */
+/** A page with unsaved input. */
 interface GuardedPage {
   readonly url: string;
   readonly route: (target: string) => void;
@@ -16,7 +16,8 @@ interface GuardedPage {
 
 let guarded: GuardedPage | null = null;
 
-// Listens from the start, since whoever listens to `window` first hears first: before the router.
+// Registered at start-up, because listeners on `window` run in order of registration, and this one must precede the
+// router.
 addEventListener('click', (event) => {
   const link = event.target instanceof Element ? event.target.closest('a') : null;
   if (guarded === null || link === null || !leads(link, event)) return;
@@ -35,7 +36,7 @@ addEventListener('beforeunload', (event) => {
   if (guarded !== null) event.preventDefault();
 });
 
-/** Asks before what was typed is lost: by a link of the dashboard, by going back, by closing the page. */
+/** Asks before unsaved input is lost by a link, by going back or by closing the page. */
 export function useLeaveGuard(hasChanges: boolean): void {
   const { route, url } = useLocation();
   useEffect(() => {
@@ -47,7 +48,7 @@ export function useLeaveGuard(hasChanges: boolean): void {
   }, [hasChanges, route, url]);
 }
 
-/** Whether a click on a link leads this very tab to another page of the dashboard. */
+/** Whether a click on a link opens another page of the dashboard in this tab. */
 function leads(link: HTMLAnchorElement, event: MouseEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return false;
   if (link.target !== '' || link.hasAttribute('download')) return false;

@@ -2,7 +2,6 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import './modal.css';
 
-/** A dialog over the page. Escape closes it. */
 export function Modal(props: {
   readonly title: string;
   readonly onClose: () => void;

@@ -1,6 +1,6 @@
 import type { Suggestion } from '../model/suggestions.ts';
 
-/** Where the figures of a plan are from, and of when: they may have changed since. */
+/** Source and date of the limits of a plan. They may have changed since. */
 export function PlanSource({ plan: { source, date, note } }: { readonly plan: Suggestion }) {
   return (
     <>

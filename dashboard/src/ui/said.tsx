@@ -1,8 +1,8 @@
 import './said.css';
 
 /**
- * A name that callers chose: of any length and any script, so it is cut to fit, is whole on hover, and does not turn
- * what stands beside it around.
+ * A name that callers chose, of any length and script. It is cut to fit, shown whole on hover, and isolated from the
+ * text direction of its surroundings.
  */
 export function Said({ name }: { readonly name: string }) {
   return (

@@ -2,16 +2,13 @@ import { CopyButton } from './copy-button.tsx';
 import { Modal } from './modal.tsx';
 import './secret-once.css';
 
-/**
- * Shows a secret that nobody will ever see again. It lives in this dialog alone: in no address, no
- * storage and no log.
- */
+/** Shows a new secret, which is never shown again. It exists only in this dialog: in no address, storage or log. */
 export function SecretOnce(props: {
   readonly title: string;
   readonly secret: string;
-  /** How to use it. */
+  /** Command that uses the secret. */
   readonly snippet: string;
-  /** Fate of the key before, where there was one. */
+  /** What happens to the previous key, if there was one. */
   readonly note?: string;
   readonly onClose: () => void;
 }) {
@@ -19,7 +16,7 @@ export function SecretOnce(props: {
   return (
     <Modal title={props.title} onClose={props.onClose}>
       <p>
-        Copy it now: it is shown this once, and only its hash is kept.
+        Copy the key now. It is shown only once, because Headgate stores only its hash.
         {note !== undefined && ` ${note}`}
       </p>
       <div class="secret">
@@ -38,7 +35,7 @@ export function SecretOnce(props: {
       <CopyButton text={snippet} label="Copy command" />
       <form method="dialog" class="actions">
         <button type="submit" class="primary">
-          I have it
+          Done
         </button>
       </form>
     </Modal>

@@ -5,7 +5,7 @@ import type { GroupView } from '../model/status.ts';
 import { stateEnd } from '../model/temporary.ts';
 import './state-word.css';
 
-/** The state of a group in its word and its colour, when it ends by itself, what more there is to it, and whether its limit is learned. */
+/** State of a group with its end and details, and whether the limit is learned. */
 export function StateWord({ group }: { readonly group: GroupView }) {
   const { state } = group;
   const detail = stateDetail(group);
@@ -26,7 +26,7 @@ export function StateWord({ group }: { readonly group: GroupView }) {
         )}
       </span>
       {isLearned(group) && (
-        <span class="learned" title="Its limit is what the upstream has shown to take">
+        <span class="learned" title="The limit was learned from the upstream">
           learned
         </span>
       )}

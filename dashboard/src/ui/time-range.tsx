@@ -12,12 +12,12 @@ import { useRange } from './use-range.ts';
 import './time-range.css';
 
 /**
- * Chooses the time that a page shows: up to now, or a stretch of one's own, which a link leads to.
+ * Chooses the time range of a page, which its link contains.
  *
- * @param unsaid the stretch of a link that names none
+ * @param defaultId id of the range if the link selects none
  */
-export function TimeRange({ unsaid }: { readonly unsaid?: string }) {
-  const { range, show, showFrom } = useRange(unsaid);
+export function TimeRange({ defaultId }: { readonly defaultId?: string }) {
+  const { range, show, showFrom } = useRange(defaultId);
   const id = useId();
   const now = Date.now();
   const startMs = rangeStartMs(range, now);
@@ -35,7 +35,7 @@ export function TimeRange({ unsaid }: { readonly unsaid?: string }) {
   };
   return (
     <div class="time-range">
-      <div class="ranges" role="group" aria-label="Time shown">
+      <div class="ranges" role="group" aria-label="Time range">
         {HISTORY_RANGES.map(({ id: name, name: label }) => (
           <button type="button" aria-pressed={name === range.id} onClick={() => show(name)}>
             {label}
@@ -49,7 +49,7 @@ export function TimeRange({ unsaid }: { readonly unsaid?: string }) {
         <input id={`${id}-to`} type="datetime-local" name="to" value={asLocal(endMs)} />
         <button type="submit">Show</button>
         <button type="button" onClick={wider}>
-          Wider
+          Zoom out
         </button>
         <CopyButton text={linkTo(startMs, endMs)} label="Copy link" />
         <small>{zoneName()}</small>
@@ -58,13 +58,13 @@ export function TimeRange({ unsaid }: { readonly unsaid?: string }) {
   );
 }
 
-/** Reads an instant of the browser's zone; NaN: there is none. */
+/** Parses an instant in the time zone of the browser. NaN if there is none. */
 function instantIn(fields: FormData, name: string): number {
-  const said = fields.get(name);
-  return typeof said === 'string' ? Date.parse(said) : Number.NaN;
+  const value = fields.get(name);
+  return typeof value === 'string' ? Date.parse(value) : Number.NaN;
 }
 
-/** Makes the link when somebody wants it: the page may have changed other terms of it meanwhile. */
+/** Builds the link on demand, because the page may have changed other parts of it. */
 function linkTo(fromMs: number, toMs: number): () => Promise<string> {
   return async () => {
     const url = new URL(location.href);

@@ -1,24 +1,24 @@
 import { signal } from '@preact/signals';
 import { withToast, type Toast } from '../model/toast-list.ts';
 
-/** How long good news is shown; bad news stays until it is closed. */
+/** How long a success message stays. Errors stay until they are closed. */
 const SHOWN_MS = 5_000;
 
 const shown = signal<readonly Toast[]>([]);
 let latest = 0;
 
-/** Says for a moment that something was done. */
+/** Shows a success message for a moment. */
 export function say(text: string): void {
   const id = add(text, false);
   setTimeout(() => close(id), SHOWN_MS);
 }
 
-/** Says that something could not be done, until it is closed. */
+/** Shows an error until it is closed. */
 export function complain(text: string): void {
   add(text, true);
 }
 
-/** Notices of what was done, and what could not be. Read out by screen readers. */
+/** Success and error messages, announced by screen readers. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

@@ -6,10 +6,10 @@ import './until-choice.css';
 
 const TYPED = 'typed';
 
-/** Choice of how long a change holds, before it goes back by itself. Null is told while what was typed is no end. */
+/** Chooses how long a change applies before it reverts. Reports null while the typed end is invalid. */
 export function UntilChoice(props: {
   readonly id: string;
-  /** Words for no end, as in `For good`. */
+  /** Label of the choice without an end, such as `permanently`. */
   readonly unending: string;
   readonly onChange: (lasts: TemporaryChoice | null) => void;
 }) {
@@ -29,7 +29,7 @@ export function UntilChoice(props: {
   const isWrong = typed !== '' && typedEnd(typed, now.value) === null;
   return (
     <div class="until-choice">
-      <label for={id}>How long</label>
+      <label for={id}>Duration</label>
       <select id={id} value={choice} onChange={(event) => choose(event.currentTarget.value)}>
         <option value="">{props.unending}</option>
         {SPANS.map(({ words, for_s }) => (
@@ -54,8 +54,8 @@ export function UntilChoice(props: {
       )}
       <p id={`${id}-help`} class="help">
         {isWrong
-          ? 'No end that can be: it lies in the future, within 31 days.'
-          : 'With an end it goes back by itself, unless somebody changes it meanwhile.'}
+          ? 'Choose a time in the future, within 31 days.'
+          : 'A change with an end reverts automatically, unless someone changes it first.'}
       </p>
     </div>
   );

@@ -2,8 +2,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { complain } from './toasts.tsx';
 
 /**
- * Asks when the page opens, and whenever one of `inputs` changes or `again` is called. What was answered
- * before stays until the new answer is there, so that nothing jumps. Null: no answer yet.
+ * Runs a request when the page opens, when one of `inputs` changes, and when `again` is called. The previous answer
+ * stays until the new one arrives, so that the layout does not jump. null before the first answer.
  */
 export function useAnswer<Answer>(
   ask: () => Promise<Answer>,

@@ -4,8 +4,7 @@ type QueryValues = Readonly<Record<string, string>>;
 type ChangeQuery = (changed: Readonly<Record<string, string | undefined>>) => void;
 
 /**
- * Reads what stands behind the `?` of this page's link, and changes it: what is empty goes out. A change
- * makes no step back of its own.
+ * Reads and changes the query of this page's link. Empty values are removed. Changes add no history entry.
  */
 export function useQuery(): readonly [QueryValues, ChangeQuery] {
   const { path, query, route } = useLocation();

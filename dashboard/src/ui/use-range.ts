@@ -3,15 +3,15 @@ import { linkOf, rangeOf, type HistoryRange } from '../model/history-range.ts';
 import { useQuery } from './use-query.ts';
 
 /**
- * The time that a page shows, which stands in its link; one range for all that it shows.
+ * The time range in the link of a page, shared by everything on it.
  *
- * @param unsaid the stretch of a link that names none
+ * @param defaultId id of the range if the link selects none
  */
-export function useRange(unsaid?: string): {
+export function useRange(defaultId?: string): {
   readonly range: HistoryRange;
-  /** Shows a stretch from one instant to another, epoch milliseconds. */
+  /** Selects a custom range, in epoch milliseconds. */
   readonly showFrom: (fromMs: number, toMs: number) => void;
-  /** Shows a stretch up to now. */
+  /** Selects a range that ends now. */
   readonly show: (id: string | null) => void;
 } {
   const [query, setQuery] = useQuery();
@@ -20,13 +20,13 @@ export function useRange(unsaid?: string): {
     () =>
       rangeOf(
         {
-          ...(id === undefined && unsaid === undefined ? {} : { range: id ?? unsaid ?? '' }),
+          ...(id === undefined && defaultId === undefined ? {} : { range: id ?? defaultId ?? '' }),
           ...(from === undefined ? {} : { from }),
           ...(to === undefined ? {} : { to }),
         },
         Date.now(),
       ),
-    [id, from, to, unsaid],
+    [id, from, to, defaultId],
   );
   return {
     range,

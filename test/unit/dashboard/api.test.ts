@@ -44,7 +44,7 @@ describe('an answer', () => {
       answering(() => new Response('<title>Sign in</title>', { status, headers }));
       expect(await api('getSession')).toMatchObject({
         ok: false,
-        problem: { status, detail: expect.stringContaining('something before it answered') },
+        problem: { status, detail: expect.stringContaining('a proxy in front of Headgate') },
       });
     }
   });

@@ -41,11 +41,7 @@ describe('the filter of the audit log', () => {
     ['', '', null],
     ['2026-11-20T10:00', '', null],
     ['2026-11-20T10:00', '2026-11-20T11:00', null],
-    [
-      '2026-11-20T11:00',
-      '2026-11-20T10:00',
-      'The time from which to look is after the time until which.',
-    ],
+    ['2026-11-20T11:00', '2026-11-20T10:00', '“From” must be earlier than “Until”.'],
   ])('from %j until %j: %j', (since, until, problem) => {
     expect(filterProblem({ ...NO_FILTER, since, until })).toBe(problem);
   });

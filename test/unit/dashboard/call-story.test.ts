@@ -59,21 +59,21 @@ describe('the story of a call', () => {
       { at: GRANTED.arrived_at, text: 'It arrived. 3 calls were ahead of it.', tone: 'plain' },
       {
         at: null,
-        text: 'It waited 2 s. All slots were in use, or fewer were free than it takes.',
+        text: 'It waited 2 s. All slots were in use, or fewer were free than the call needs.',
         tone: 'plain',
       },
       { at: GRANTED.decided_at, text: 'It was granted a slot.', tone: 'good' },
-      { at: null, text: 'openai answered with 200.', tone: 'good' },
+      { at: null, text: 'openai responded with 200.', tone: 'good' },
       {
         at: '2026-11-20T10:00:05.300Z',
-        text: 'The answer ended, and the slot came back, after 3.3 s.',
+        text: 'The response ended, and the slot was released, after 3.3 s.',
         tone: 'good',
       },
     ]);
   });
 
   it.each([
-    [0, 'It arrived. Nobody waited before it.'],
+    [0, 'It arrived. No calls were ahead of it.'],
     [1, 'It arrived. One call was ahead of it.'],
     [12, 'It arrived. 12 calls were ahead of it.'],
   ])('says where it stood with %i ahead', (ahead, text) => {
@@ -81,21 +81,21 @@ describe('the story of a call', () => {
   });
 
   it('says that it was granted at once, and how many slots', () => {
-    expect(reported({ slots: 3 })).toContain('It was granted 3 slots at once.');
+    expect(reported({ slots: 3 })).toContain('It was granted 3 slots immediately.');
   });
 
   const CAUSES: Readonly<Record<WaitCause, string>> = {
     operator_pause: 'operator',
-    upstream_pause: 'asked for no calls',
+    upstream_pause: 'backing off',
     breaker: 'breaker',
-    members_out: 'Every member was out',
+    members_out: 'Every member was ejected',
     settling: 'reset',
     cap: 'tenant',
     slots: 'All slots',
-    rates: 'limit of requests or tokens',
-    member: 'The member that it belongs to',
-    order: 'others went first',
-    elsewhere: 'another group that it also needs',
+    rates: 'request or token limit',
+    member: 'Its preferred member',
+    order: 'other calls went first',
+    elsewhere: 'another group that the call needs',
   };
   it.each(Object.entries(CAUSES))('says why it waited: %s', (cause, words) => {
     const waited_for = cause as WaitCause;
@@ -106,19 +106,19 @@ describe('the story of a call', () => {
   });
 
   it.each([
-    ['left', 'Its caller left before it was granted anything.'],
+    ['left', 'The caller left before a slot was granted.'],
     ['moved', 'The groups had changed, so it was routed again and kept its age.'],
   ] as const)('says what became of it: %s', (outcome, text) => {
     expect(reported({ outcome }).at(-1)).toBe(text);
   });
 
   const ENDS: Readonly<Record<LeaseOutcome | 'expired', string>> = {
-    success: 'The answer ended, and the slot came back, after 1 s.',
-    cancelled: 'The caller left or the call was cut short, and the slot came back, after 1 s.',
-    failed: 'The upstream failed or refused it, and the slot came back, after 1 s.',
-    refused: 'The upstream refused it for its own sake, and the slot came back, after 1 s.',
-    unused: 'The upstream was never called, and the slot was given back unused, after 1 s.',
-    expired: 'Its holder was gone, so the slot was taken back at the end of its lease, after 1 s.',
+    success: 'The response ended, and the slot was released, after 1 s.',
+    cancelled: 'The caller left or the call was cut short, and the slot was released, after 1 s.',
+    failed: 'The upstream failed or refused it, and the slot was released, after 1 s.',
+    refused: 'The upstream refused this particular call, and the slot was released, after 1 s.',
+    unused: 'The upstream was never called, and the slot was released unused, after 1 s.',
+    expired: 'The lease expired because its holder was gone, and the slot was released, after 1 s.',
   };
   it.each(Object.entries(ENDS))('says how it ended: %s', (ended, text) => {
     expect(reported({ ended: ended as LeaseOutcome, held_ms: 1_000 }).at(-1)).toBe(text);
@@ -139,9 +139,9 @@ describe('the story of a call', () => {
     } as const;
     const texts = reported({ ...again, waited_for: 'upstream_pause' }, refusal);
     expect(texts[2]).toBe(
-      'openai refused it with 429: too many calls at once. It asked to be left alone for 2 s.',
+      'openai refused it with 429: too many concurrent calls. It asked for a pause of 2 s.',
     );
-    expect(texts[4]).toBe('It took its place again, for try 2. Nobody waited before it.');
+    expect(texts[4]).toBe('It was queued again, for attempt 2. No calls were ahead of it.');
   });
 
   it('keeps calls apart, in the order of the list', () => {
@@ -163,27 +163,27 @@ const REJECTIONS: {
   queue_full: [
     [
       { reason: 'queue_full', queueLengthMax: 10, of: 'group', retryAfterMs: 1 },
-      'the queue was full, with 10 calls',
+      'the queue was full (10 calls)',
     ],
     [
       { reason: 'queue_full', queueLengthMax: 3, of: 'tenant', retryAfterMs: 1 },
-      'the queue of its tenant was full, with 3 calls',
+      'the queue of its tenant was full (3 calls)',
     ],
     [
       { reason: 'queue_full', queueLengthMax: 2, of: 'agent', retryAfterMs: 1 },
-      'the queue of its agent was full, with 2 calls',
+      'the queue of its agent was full (2 calls)',
     ],
   ],
   queue_timeout: [
     [
       { reason: 'queue_timeout', waitedMs: 60_000, retryAfterMs: 1 },
-      'it had waited as long as it may, 1 min',
+      'it timed out in the queue after 1 min',
     ],
   ],
   infeasible: [
     [
       { reason: 'infeasible', estimateMs: 9_000, retryAfterMs: 1 },
-      'it would have waited past its deadline: about 9 s',
+      'its expected wait of about 9 s exceeded its deadline',
     ],
   ],
   busy: [
@@ -195,7 +195,7 @@ const REJECTIONS: {
   paused: [
     [
       { reason: 'paused', waitedMs: 1, retryAfterMs: null, until: null },
-      'the group was paused until after the deadline, by its operator',
+      'the group was paused until after the deadline, by an operator',
     ],
     [
       { reason: 'paused', waitedMs: 1, retryAfterMs: 1, until: 1_800_000_000_000 },
@@ -233,10 +233,7 @@ const REJECTIONS: {
     ],
   ],
   members_out: [
-    [
-      { reason: 'members_out', retryAfterMs: 1 },
-      'every member was out: keys refused, quotas used up, or switched off',
-    ],
+    [{ reason: 'members_out', retryAfterMs: 1 }, 'every member was ejected or disabled'],
   ],
   budget_exhausted: [
     [
@@ -252,7 +249,7 @@ const REJECTIONS: {
         wantedUsd: 0.0103,
         retryAfterMs: null,
       },
-      'it did not fit into the budget of the day, $0.02: $0.0102 left, about $0.0103 wanted',
+      'it exceeded the budget of the day, $0.02: $0.0102 left, about $0.0103 needed',
     ],
     [
       {
@@ -267,21 +264,19 @@ const REJECTIONS: {
     ],
   ],
   draining: [
-    [{ reason: 'draining', retryAfterMs: 1 }, 'the group was draining and took no new calls'],
+    [{ reason: 'draining', retryAfterMs: 1 }, 'the group was draining and accepted no new calls'],
   ],
-  cancelled: [
-    [{ reason: 'cancelled', retryAfterMs: null }, 'an operator took it out of the queue'],
-  ],
+  cancelled: [[{ reason: 'cancelled', retryAfterMs: null }, 'an operator cancelled it']],
   nested: [
     [
       { reason: 'nested', retryAfterMs: null },
-      'it would have waited for its own parent, which waits for it',
+      'it would have waited for its parent call, which waits for it',
     ],
   ],
   never_fits: [
     [
       { reason: 'never_fits', slotsPerCallMax: 4, retryAfterMs: null },
-      'it wanted more slots than one call may have, which are 4',
+      'it needed more slots than one call may use (4)',
     ],
   ],
 };
@@ -306,16 +301,16 @@ describe('the words for a rejection', () => {
 
 const KINDS: Readonly<Record<RefusalKind, string>> = {
   unauthorized: 'it does not accept the key',
-  quota: 'the account has nothing left',
-  egress: 'it serves nobody from where the Worker runs',
-  never_fits: 'the call is larger than it ever takes',
-  long_window: 'the limit of a day or a plan is used up',
-  concurrency: 'too many calls at once',
+  quota: 'the account has no quota left',
+  egress: 'it does not serve the location where the Worker runs',
+  never_fits: 'the call is larger than it accepts',
+  long_window: 'a daily or plan limit is used up',
+  concurrency: 'too many concurrent calls',
   overload: 'it is short of capacity',
-  tokens: 'too many tokens a minute',
-  requests: 'too many requests a minute',
-  ramp: 'calls became more too quickly',
-  unknown: 'it did not say why',
+  tokens: 'too many tokens per minute',
+  requests: 'too many requests per minute',
+  ramp: 'traffic grew too quickly',
+  unknown: 'it gave no reason',
   error: 'it failed, or the connection broke',
 };
 

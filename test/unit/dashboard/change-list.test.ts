@@ -41,7 +41,7 @@ describe('changes of a configuration', () => {
 
   it('are counted', () => {
     expect(tally(objects)).toBe('1 added, 1 removed, 2 changed');
-    expect(tally([])).toBe('nothing changes');
+    expect(tally([])).toBe('no changes');
   });
 
   it('show of a whole object what somebody chose, and never a hash', () => {

@@ -64,15 +64,15 @@ describe('words', () => {
     expect(usedPart(budget(10, 4))).toBeCloseTo(0.6);
     expect(usedPart(budget(0, 0))).toBe(1);
     const unheard = { limit_usd: 10, spent_usd: null, reserved_usd: null, left_usd: null };
-    expect(budgetWords(unheard)).toBe('$10, what is left is not known');
+    expect(budgetWords(unheard)).toBe('$10, remainder unknown');
     expect(usedPart(unheard)).toBeNull();
   });
 
   it('are not $0 where nobody knows a price', () => {
-    expect(costWords(row('a', 0, { calls: 2, unpriced_calls: 2 }))).toBe('not known');
-    expect(costWords(row('a', 0, { calls: 2, unreported_calls: 2 }))).toBe('not known');
+    expect(costWords(row('a', 0, { calls: 2, unpriced_calls: 2 }))).toBe('unknown');
+    expect(costWords(row('a', 0, { calls: 2, unreported_calls: 2 }))).toBe('unknown');
     expect(costWords(row('a', 0, { calls: 2, unpriced_calls: 1, unreported_calls: 1 }))).toBe(
-      'not known',
+      'unknown',
     );
     expect(costWords(row('a', 0.2, { calls: 2, unpriced_calls: 1 }))).toBe('$0.2');
     expect(costWords(row('a', 0, { calls: 2, unpriced_calls: 0 }))).toBe('$0');

@@ -46,12 +46,18 @@ const member = (from: number | null, to: number | null, in_use = 0) => ({
 
 describe('what a change does to members', () => {
   it.each([
-    [member(0, 4), 'plain: east gets calls, with 4 slots.'],
-    [member(4, null, 3), 'plain: east goes on, with any number of slots.'],
-    [member(4, 1, 3), 'plain: east goes on, with 1 slot.'],
-    [member(4, 0), 'plain: east gets no more calls.'],
-    [member(4, 0, 1), 'bad: east gets no more calls: 1 call there goes on to its end.'],
-    [member(null, 0, 2), 'bad: east gets no more calls: 2 calls there go on to their end.'],
+    [member(0, 4), 'plain: east receives calls, with 4 slots.'],
+    [member(4, null, 3), 'plain: east continues, with any number of slots.'],
+    [member(4, 1, 3), 'plain: east continues, with 1 slot.'],
+    [member(4, 0), 'plain: east receives no more calls.'],
+    [
+      member(4, 0, 1),
+      'bad: east receives no more calls. 1 call in flight there continues to the end.',
+    ],
+    [
+      member(null, 0, 2),
+      'bad: east receives no more calls. 2 calls in flight there continue to the end.',
+    ],
   ])('is told: %j', (now, text) => {
     expect(said(now)).toContain(text);
   });
@@ -63,35 +69,32 @@ describe('what a change does to members', () => {
 
 describe('what a change does', () => {
   it.each([
-    [{ granted_at_once: 3 }, 'good: 3 of 12 calls that wait get a slot at once.'],
+    [{ granted_at_once: 3 }, 'good: 3 of 12 queued calls get a slot immediately.'],
     [
       { slots: { from: 5, to: 1 }, in_use_above: 4 },
-      'bad: 4 calls in flight are above the new limit: they go on to their end, and nothing is granted before there is room.',
+      'bad: 4 calls in flight are above the new limit. They continue, and no new calls start until slots are free.',
     ],
     [
       { in_use_above: 1 },
-      'bad: 1 call in flight is above the new limit: they go on to their end, and nothing is granted before there is room.',
+      'bad: 1 call in flight is above the new limit. It continues, and no new calls start until slots are free.',
     ],
-    [
-      { slots: { from: 5, to: 0 } },
-      'bad: Nothing is granted any more: calls queue until they time out.',
-    ],
+    [{ slots: { from: 5, to: 0 } }, 'bad: No more calls start. They queue until they time out.'],
     [
       { refused_at_once: 2 },
-      'bad: 2 calls that wait are refused: more slots are wanted than one call may take.',
+      'bad: 2 queued calls are rejected, because they need more slots than one call may use.',
     ],
     [
       { is_rerouted: true, granted_at_once: null },
-      'bad: Calls may take another way: whoever waits, in any group, is moved and routed again with its age (12 calls here). New calls follow within 5 s.',
+      'bad: Calls may be routed differently. Queued calls of all groups are routed again and keep their age (12 calls here). New calls follow within 5 s.',
     ],
     [
       { unreachable: [{ partition: 'x', error: 'gone' }] },
-      'bad: One pool did not answer: the figures are without it.',
+      'bad: One pool did not respond. The numbers do not include it.',
     ],
-    [{}, 'plain: Nobody in flight is cut: 5 calls in use, 12 waiting.'],
+    [{}, 'plain: No call in flight is interrupted: 5 in flight, 12 queued.'],
     [
       {},
-      'plain: The last hour fits: at most 5 in use in one pool and 9 waiting. Waits were 8.2 s at the 95th percentile.',
+      'plain: The last hour stays within this limit: at most 5 in use in one pool and 9 queued. The p95 wait was 8.2 s.',
     ],
   ])('is said: %j', (now, text) => {
     expect(said(now)).toContain(text);
@@ -100,10 +103,10 @@ describe('what a change does', () => {
   it('is held against the last hour', () => {
     const last_hour = { ...HOUR, minutes_above: 14 };
     expect(said({ slots: { from: 5, to: 3 } }, { last_hour })).toContain(
-      'bad: In 14 minutes of the last hour more than 3 were in use: at most 5 in use in one pool and 9 waiting. Waits were 8.2 s at the 95th percentile.',
+      'bad: For 14 minutes of the last hour, more than 3 slots were in use: at most 5 in use in one pool and 9 queued. The p95 wait was 8.2 s.',
     );
     expect(said({}, { last_hour: { ...HOUR, granted: 0 } })).toContain(
-      'plain: No call was granted in the last hour.',
+      'plain: No call started in the last hour.',
     );
   });
 
@@ -113,9 +116,9 @@ describe('what a change does', () => {
       overlaps_with: { from: ['old', 'both'], to: ['both', 'new'] },
     };
     const all = said({}, rest);
-    expect(all).toContain('plain: Takes calls that auto:openai has now.');
+    expect(all).toContain('plain: Takes over calls of auto:openai.');
     expect(all).toContain(
-      'plain: Calls may now take slots in new too. Calls no longer take slots in old too.',
+      'plain: Calls may now also take slots in new. Calls no longer take slots in old.',
     );
   });
 
@@ -129,7 +132,7 @@ describe('what a change does', () => {
 
   it('is little where the group is new', () => {
     expect(consequences({ ...PREVIEW, now: null, last_hour: null })).toEqual([
-      { tone: 'plain', text: 'A new group: nothing is in flight in it.' },
+      { tone: 'plain', text: 'New group: no calls are in flight.' },
     ]);
   });
 });

@@ -27,9 +27,11 @@ describe('the form of a group', () => {
   it('speaks of what is typed, and not of the document', () => {
     const help = new Map(FIELDS.map((field) => [field.path, field.help]));
     expect(help.get('limits.max_concurrency')).toBe(
-      'Slots: calls in flight at once. 0 grants nothing. Empty: unlimited.',
+      'Slots: concurrent calls. 0 starts no calls. Empty means unlimited.',
     );
-    expect(help.get('limits.budget_usd.fallback_price')).toContain('None: with a budget');
+    expect(help.get('limits.budget_usd.fallback_price')).toContain(
+      'None means that, with a budget',
+    );
     expect([...help.values()].filter((text) => /`|\bNull\b/.test(text))).toEqual([]);
   });
 

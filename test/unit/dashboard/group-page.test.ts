@@ -14,12 +14,12 @@ describe('what an act will do', () => {
   const group = groupStatus({ in_use: 1, queued: 12 });
 
   it.each<[GroupAct, boolean, RegExp]>([
-    ['pause', true, /1 call in flight end as usual\. 12 calls waiting keep their places/],
-    ['drain', true, /503 .*1 call in flight and 12 calls waiting go on to their end/],
-    ['resume', false, /12 calls waiting go on/],
-    ['relearn', true, /breaker closes.*12 calls waiting go on at once/],
-    ['dry_run_on', true, /12 calls waiting and all that come go to the upstream at once/],
-    ['dry_run_off', true, /hold again .*1 call in flight/],
+    ['pause', true, /1 call in flight ends as usual\. 12 queued calls keep their places/],
+    ['drain', true, /503 .*1 call in flight and 12 queued calls continue to the end/],
+    ['resume', false, /12 queued calls start/],
+    ['relearn', true, /breaker closes.*12 queued calls can start immediately/],
+    ['dry_run_on', true, /12 queued calls and all new calls go to the upstream immediately/],
+    ['dry_run_off', true, /apply again .*1 call in flight ends/],
   ])('%s says to how many, and is asked first unless it undoes', (act, isGrave, says) => {
     const consequence = consequenceOf(act, group);
     expect(consequence.says).toMatch(says);

@@ -64,7 +64,7 @@ describe('the charts of a history', () => {
   });
 
   it.each([
-    ['slots', 'most in use', [0, 4, 0, 0]],
+    ['slots', 'max in use', [0, 4, 0, 0]],
     ['slots', 'mean in use', [0, 2.5, 0, 0]],
     ['queued', 'queued', [0, 7, 0, 0]],
     ['decided', 'granted', [0, 12, 0, 0]],
@@ -131,7 +131,7 @@ describe('the charts of a history', () => {
     expect(limit?.values).toEqual([null, 5, null, 5]);
     expect(gaps.map(({ from, to }) => to - from)).toEqual([70]);
     expect(gaps[0]).toMatchObject({ label: 'no data', words: expect.stringMatching(/restarted/) });
-    expect(totalInWords(gaps)).toBe('in total without the gaps');
+    expect(totalInWords(gaps)).toBe('in total excluding gaps');
   });
 
   it('tell what calls waited for, where that was counted, and whose calls took longest', () => {
@@ -224,7 +224,7 @@ describe('the charts of a history', () => {
       'Grants and rejections, in calls per min. granted: 12 in total, at most 12; queue timeout: 2 in total, at most 2.',
     );
     expect(summaryOf(chart([], 'refused'))).toContain('None.');
-    expect(summaryOf(chart([], 'waits'))).toContain('p50: nothing known at last');
+    expect(summaryOf(chart([], 'waits'))).toContain('p50: no data');
   });
 });
 

@@ -28,7 +28,9 @@ describe('the form of a member', () => {
     };
     expect(bounds('upstream')).toBe('Required.');
     expect(bounds('secret')).toBe('');
-    expect(fields.FIELDS_OF_MEMBER.get('secret')?.help).toContain('Empty: that of the upstream');
+    expect(fields.FIELDS_OF_MEMBER.get('secret')?.help).toContain(
+      'Empty means that of the upstream',
+    );
   });
 
   it('takes names of models as texts, whatever they look like', () => {

@@ -63,11 +63,11 @@ describe('the state of a member', () => {
     ['partly paused', { about: PRO, breaker: 'half_open', in_use: 1 }],
     ['full', { about: PRO, breaker: 'open', in_use: 4 }],
     ['flowing', { about: PRO, in_use: 1 }],
-    ['switched off', { enabled: false }],
+    ['disabled', { enabled: false }],
     ['no longer configured', { retired: true, enabled: false }],
-    ['out: key refused', { out: OUT, breaker: 'open' }],
-    ['out: quota used up', { out: { ...OUT, reason: 'quota' } }],
-    ['switched off', { enabled: false, out: OUT }],
+    ['ejected: key refused', { out: OUT, breaker: 'open' }],
+    ['ejected: quota used up', { out: { ...OUT, reason: 'quota' } }],
+    ['disabled', { enabled: false, out: OUT }],
   ])('is %s', (words, changes) => {
     expect(memberStateOf(member(changes)).words).toBe(words);
   });
@@ -98,7 +98,7 @@ describe('the state of a member', () => {
 
   it('goes with what comes next where it is out', () => {
     expect(outlookOf(member(), NOW)).toBeNull();
-    expect(outlookOf(member({ out: OUT }), NOW)).toBe('for 1 min; the next call probes it in 30 s');
+    expect(outlookOf(member({ out: OUT }), NOW)).toBe('for 1 min; next probe in 30 s');
     expect(outlookOf(member({ out: OUT }), NOW + 60_000)).toBe(
       'for 2 min; the next call probes it',
     );
@@ -135,18 +135,18 @@ it('its slots are drawn as those of a group', () => {
 
 it('a button says what becomes of calls', () => {
   expect(consequenceOfSwitch(member({ in_use: 1 }), 1).says).toBe(
-    'It is switched off, and gets no calls until somebody brings it back. 1 call in flight ends as usual. Calls that wait go to the other members.',
+    'It is disabled, and receives no calls until it is restored. 1 call in flight ends as usual. Queued calls go to the other members.',
   );
-  expect(consequenceOfSwitch(member(), 0).says).toContain('calls wait until one is back');
+  expect(consequenceOfSwitch(member(), 0).says).toContain('calls queue until one is restored');
   expect(consequenceOfSwitch(member({ out: OUT }), 1).verb).toBe('Bring back');
   expect(consequenceOfSwitch(member({ enabled: false }), 1).verb).toBe('Bring back');
 });
 
 it('who waits is told with the members that it does not go to', () => {
   expect(membersInWords({})).toBe('any');
-  expect(membersInWords({ excluded_members: ['a', 'b'] })).toBe('not a, b');
+  expect(membersInWords({ excluded_members: ['a', 'b'] })).toBe('except a, b');
   expect(membersInWords({ waits_for_member: 'c', excluded_members: ['a'] })).toBe(
-    'waits for c; not a',
+    'waits for c; except a',
   );
 });
 
@@ -155,7 +155,7 @@ it('calls that belong to a member are told of where there are any', () => {
   expect(affinityInWords({})).toBeNull();
   expect(affinityInWords({ affinity: none })).toBeNull();
   expect(affinityInWords({ affinity: { ...none, kept_total: 9, left_total: 1 } })).toBe(
-    '9 calls went to the member of their agent, 1 left it, 0 waited for it',
+    '9 calls went to the preferred member, 1 to another, 0 waited for it',
   );
 });
 
@@ -166,6 +166,6 @@ it('a call is told where it went, and why not elsewhere', () => {
     { member: 'c', cause: 'out' },
   ] as const;
   expect(placedSentence({ placed: { member: 'a', by: 'load', others } })).toBe(
-    'It went to a, which had the largest part of its slots free. Of the others: b was full, c was out.',
+    'It went to a, which had the largest share of free slots. Other members: b was full, c was ejected.',
   );
 });

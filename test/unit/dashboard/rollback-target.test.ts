@@ -34,8 +34,8 @@ describe('ways back from an entry of the audit log', () => {
 
 describe('the audit log in words', () => {
   it('says of an actor that many may share that they do', () => {
-    expect(actorWords('admin-token')).toContain('Whoever has the ADMIN_TOKEN');
-    expect(actorWords('headgate:directory')).toContain('Headgate itself');
+    expect(actorWords('admin-token')).toContain('Someone with the ADMIN_TOKEN');
+    expect(actorWords('headgate:directory')).toContain('Headgate reverted');
     expect(actorWords('night-shift')).toBe('Holder of this admin key');
   });
 

@@ -198,31 +198,31 @@ describe('the sentence of a picture', () => {
       oldest_wait_ms: 8_200,
     });
     expect(sentenceOf(slotsOfGroup(group), group)).toBe(
-      '4 of 5 slots in use, 1 cooling down, 12 waiting (2 high, 10 normal), the oldest for 8.2 s.',
+      '4 of 5 slots in use, 1 cooling down, 12 queued (2 high, 10 normal), the oldest for 8.2 s.',
     );
   });
 
   it('tells slots that nobody has claimed, and not as in use', () => {
     const group = groupStatus({ in_use: 1, unclaimed: 3 });
     expect(sentenceOf(slotsOfGroup(group), group)).toBe(
-      '1 of 5 slots in use, 3 unclaimed, nobody waiting.',
+      '1 of 5 slots in use, 3 orphaned, no queued calls.',
     );
     const until = new Date(2026, 10, 22, 9, 5, 7).toISOString();
     expect(orphanedInWords(until)).toBe(
-      'unclaimed: handed out before the last restart of this pool; free by 09:05:07 unless the call comes back',
+      'orphaned: granted before the last restart of this pool; free by 09:05:07 unless its call reclaims it',
     );
   });
 
   it('tells slots that Workers were lent', () => {
     const group = groupStatus({ in_use: 1, lent: 2 });
     expect(sentenceOf(slotsOfGroup(group), group)).toBe(
-      '1 of 5 slots in use, 2 lent, nobody waiting.',
+      '1 of 5 slots in use, 2 prefetched, no queued calls.',
     );
   });
 
   it('says when nobody waits', () => {
     expect(sentenceOf(slotsOfGroup(groupStatus()), groupStatus())).toBe(
-      '0 of 5 slots in use, nobody waiting.',
+      '0 of 5 slots in use, no queued calls.',
     );
   });
 });

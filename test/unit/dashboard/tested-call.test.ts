@@ -71,7 +71,7 @@ describe('a call in a link', () => {
   it.each(['Authorization: Bearer x', 'x-api-key: x', 'a: b\nheadgate-key: hg_x', 'Cookie: a=b'])(
     'may not have a header that holds a key: %s',
     (headers) => {
-      expect(wrongIn({ ...USUAL, headers }, []).headers).toContain('holds a key');
+      expect(wrongIn({ ...USUAL, headers }, []).headers).toContain('contains a key');
     },
   );
 
@@ -85,10 +85,10 @@ it.each([
   [{}, ['any number of slots']],
   [{ max_concurrency: 1 }, ['1 slot']],
   [{ max_concurrency: 0, rpm: 600, tpm: 200_000 }, ['0 slots', '600 rpm', '200K tpm']],
-  [{ max_concurrency: 5, starts_per_s: 0.5 }, ['5 slots', '0.5 starts a second']],
+  [{ max_concurrency: 5, starts_per_s: 0.5 }, ['5 slots', '0.5 starts per second']],
   [
     { max_concurrency: 5, budget_usd: { per_day: 20, per_month: 100 } },
-    ['5 slots', '$20 a day', '$100 a month'],
+    ['5 slots', '$20 per day', '$100 per month'],
   ],
 ])('limits %o are told in words', (limits, words) => {
   expect(limitWords(limitsSchema.parse(limits))).toEqual(words);

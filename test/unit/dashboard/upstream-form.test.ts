@@ -127,7 +127,7 @@ describe('the help of the form', () => {
       name === 'secret' || name === 'is_keyless' ? 'auth' : name,
     );
     expect(paths.filter((path) => (UPSTREAM_HELP.get(path) ?? '') === '')).toEqual([]);
-    expect(UPSTREAM_HELP.get('via')).toContain('Empty: the public network.');
-    expect(UPSTREAM_HELP.get('openai_at')).toContain('Empty: by dialect.');
+    expect(UPSTREAM_HELP.get('via')).toContain('Empty means the public network.');
+    expect(UPSTREAM_HELP.get('openai_at')).toContain('Empty means by dialect.');
   });
 });

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { auditEntrySchema } from '../../../../src/contract/audit.ts';
-import { exact } from '../../format.ts';
+import { exact, plural } from '../../format.ts';
 import { actionParts, withInstants } from '../../model/audit.ts';
 import { byObject, fieldChanges, type ChangedObject } from '../../model/change-list.ts';
 import { actorWords } from '../../model/audit.ts';
@@ -10,7 +10,7 @@ import { When } from '../../ui/when.tsx';
 
 export type AuditLogEntry = z.output<typeof auditEntrySchema>;
 
-/** A list of changes, each with who made it, when, and what was there before. */
+/** Changes, each with its author, time and previous values. */
 export function AuditEntries(props: {
   readonly entries: readonly AuditLogEntry[];
   readonly waysOf: (entry: AuditLogEntry) => RollbackTargets;
@@ -38,7 +38,7 @@ function AuditEntry(props: {
   const { entry } = props;
   const { at, actor, action, version, changes, changes_omitted } = entry;
   const { group, verb } = actionParts(action);
-  const said = withInstants(verb, exact);
+  const text = withInstants(verb, exact);
   const objects = byObject(changes);
   return (
     <li>
@@ -50,20 +50,22 @@ function AuditEntry(props: {
           <bdi>{actor}</bdi>
         </strong>
         <span class="audit-action">
-          {group === null ? said : <GroupLink name={group} after={`: ${said}`} />}
+          {group === null ? text : <GroupLink name={group} after={`: ${text}`} />}
         </span>
         <small>version {version}</small>
       </div>
       {objects.map((object) => (
         <AuditObject key={`${object.list}[${object.name}]`} object={object} about={action} />
       ))}
-      {changes_omitted > 0 && <p class="help">and {changes_omitted} more that were not kept</p>}
+      {changes_omitted > 0 && (
+        <p class="help">and {plural(changes_omitted, 'more change')}, not stored</p>
+      )}
       <Back {...props} />
     </li>
   );
 }
 
-/** The ways back from an entry, and the configuration as it was then. */
+/** Rollbacks of an entry, and the configuration at that version. */
 function Back(props: {
   readonly entry: AuditLogEntry;
   readonly ways: RollbackTargets;
@@ -100,15 +102,15 @@ function Back(props: {
         href={`/admin/api/config?version=${entry.version}&format=yaml`}
         target="_blank"
         rel="noopener"
-        aria-label={label('Configuration then')}
+        aria-label={label('View configuration')}
       >
-        Configuration then
+        View configuration
       </a>
     </div>
   );
 }
 
-/** Change of one object, named where the action above does not name it already. */
+/** Change of one object. Its name is shown unless the action above already contains it. */
 function AuditObject(props: { readonly object: ChangedObject; readonly about: string }) {
   const { object, about } = props;
   const { list, name, kind } = object;

@@ -3,7 +3,7 @@ import { filterProblem, NO_FILTER, type AuditFilter } from '../../model/audit.ts
 import { Field } from '../../ui/field.tsx';
 
 const FIELDS = [
-  { name: 'actor', label: 'Who', type: 'text', placeholder: 'admin-token' },
+  { name: 'actor', label: 'Actor', type: 'text', placeholder: 'admin-token' },
   {
     name: 'action',
     label: 'Action begins with',
@@ -14,7 +14,6 @@ const FIELDS = [
   { name: 'until', label: 'Until', type: 'datetime-local', placeholder: '' },
 ] as const;
 
-/** Form for what to look for in the log. */
 export function AuditFilterForm(props: {
   readonly initial: AuditFilter;
   readonly onFilter: (filter: AuditFilter) => void;

@@ -18,26 +18,25 @@ import { RollbackDialog } from './rollback-dialog.tsx';
 import { useRollback } from './use-rollback.ts';
 import './audit.css';
 
-/** Entries of one page of the log. */
 const PAGE = 50;
 
-/** Page of who changed what, newest first. */
+/** Audit log, newest first. */
 export function AuditPage() {
   const [query, setQuery] = useQuery();
-  // It stands in the link: the time that another page showed comes along.
+  // The link contains the filter, and other pages link to a time range.
   const { actor = '', action = '', from = '', to = '' } = query;
   const filter = useMemo(() => filterIn({ actor, action, from, to }), [actor, action, from, to]);
   const [older, setOlder] = useState<readonly AuditLogEntry[]>([]);
   const [cursor, setCursor] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [answer] = useAnswer(() => ask(filter, null), [filter, version.value]);
-  // To those who may not go back no way is shown.
+  // Only admins may roll back.
   const [kept] = useAnswer(
     () => (may('admin') ? api('listVersions') : Promise.resolve(null)),
     [version.value],
   );
   const rollback = useRollback();
-  // A new first page begins the list anew: what was under “more” may overlap with it.
+  // A new first page resets the list, because older pages may overlap with it.
   useEffect(() => {
     setOlder([]);
     setCursor(answer?.ok === true ? answer.body.next_cursor : null);
@@ -67,8 +66,8 @@ export function AuditPage() {
         {answer?.ok === true && newest.length === 0 && (
           <p>
             {isFiltered
-              ? 'No entry is like this. Entries are kept for 90 days.'
-              : 'Nothing was changed yet. Every change of the configuration appears here, with who made it and what was there before.'}
+              ? 'No matching entries. Entries are kept for 90 days.'
+              : 'No changes yet. Every configuration change appears here, with its author and the previous values.'}
           </p>
         )}
         <AuditEntries
@@ -78,7 +77,7 @@ export function AuditPage() {
         />
         {cursor !== null && (
           <button type="button" onClick={() => void more()}>
-            More
+            Show more
           </button>
         )}
       </div>
@@ -88,7 +87,7 @@ export function AuditPage() {
 }
 
 function ask(filter: AuditFilter, cursor: string | null) {
-  // A filter that cannot be is not asked for; the form says what is wrong with it.
+  // An invalid filter is not sent. The form shows its error.
   const query = filterProblem(filter) === null ? auditQuery(filter) : {};
   return api('listAudit', {
     query: { ...query, limit: PAGE, ...(cursor === null ? {} : { cursor }) },

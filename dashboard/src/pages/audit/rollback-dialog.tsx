@@ -7,7 +7,7 @@ import { EffectNow } from '../../ui/effect-now.tsx';
 import { Modal } from '../../ui/modal.tsx';
 import type { RollbackPreview, useRollback } from './use-rollback.ts';
 
-/** Review of a way back: what it changes, what stays, and what was changed since. */
+/** Review of a rollback: its changes, and fields that were changed since. */
 export function RollbackDialog({
   rollback,
 }: {
@@ -25,9 +25,7 @@ export function RollbackDialog({
       {preview !== null && (
         <>
           {isAgain && (
-            <p role="alert">
-              The configuration was changed elsewhere meanwhile. Look at this once more.
-            </p>
+            <p role="alert">The configuration changed in the meantime. Review the changes again.</p>
           )}
           <Conflicts
             conflicts={preview.conflicts}
@@ -42,7 +40,7 @@ export function RollbackDialog({
               title={`What this does now in ${effect.group}`}
             />
           ))}
-          <h3>{objects.length === 0 ? 'Nothing would change' : `Changes: ${tally(objects)}`}</h3>
+          <h3>{objects.length === 0 ? 'No changes' : `Changes: ${tally(objects)}`}</h3>
           <ChangedObjects objects={objects} omitted={preview.changes_omitted} />
         </>
       )}
@@ -65,7 +63,7 @@ export function RollbackDialog({
   );
 }
 
-/** Fields of the change that were changed since, and what becomes of these. */
+/** Fields that were changed again since, and whether to revert these too. */
 function Conflicts(props: {
   readonly conflicts: RollbackPreview['conflicts'];
   readonly isAll: boolean;
@@ -75,12 +73,12 @@ function Conflicts(props: {
   if (conflicts.length === 0) return null;
   return (
     <section class="conflicts" aria-label="Changed since">
-      <h3>Changed again since</h3>
+      <h3>Changed again since then</h3>
       <ul class="changes">
         {conflicts.map(({ path, was, now }) => (
           <li key={path}>
-            <code>{path}</code>: is {shortText(now) ?? 'another value'} now, was{' '}
-            {shortText(was) ?? 'another value'} before
+            <code>{path}</code>: now {shortText(now) ?? 'another value'}, previously{' '}
+            {shortText(was) ?? 'another value'}
           </li>
         ))}
       </ul>
@@ -90,7 +88,7 @@ function Conflicts(props: {
           checked={props.isAll}
           onChange={(event) => props.onAll(event.currentTarget.checked)}
         />{' '}
-        Take these back too
+        Revert these too
       </label>
     </section>
   );

@@ -5,30 +5,29 @@ import { api } from '../../api.ts';
 import type { RollbackTarget } from '../../model/rollback-target.ts';
 import { say } from '../../ui/toasts.tsx';
 
-/** Changes that a way back would make. */
 export type RollbackPreview = z.output<(typeof PREVIEW_ROUTES.previewConfig.answers)[200]>;
 
 interface RollbackCheck {
   readonly way: RollbackTarget;
-  /** Null: it cannot be gone, for the reason in `problem`. */
+  /** null if the rollback is not possible, for the reason in `problem`. */
   readonly preview: RollbackPreview | null;
   readonly etag: string | null;
   readonly problem: string | null;
-  /** Something else in the configuration changed while this was looked at. */
+  /** Whether the configuration changed during the review. */
   readonly isAgain: boolean;
 }
 
-/** Looks at a way back, and goes exactly the way that was looked at: `If-Match` is the version that was compared to. */
+/** Previews a rollback, and applies exactly what was previewed. `If-Match` is the version of the preview. */
 export function useRollback() {
   const [looked, setLooked] = useState<RollbackCheck | null>(null);
   const [isBusy, setBusy] = useState(false);
 
   const look = async (way: RollbackTarget, isAgain: boolean): Promise<void> => {
-    // A box that was ticked stays so while the answer is under way.
+    // Keeps the checkbox state while the request is running.
     setLooked((before) => before && { ...before, way });
     const result = await api('previewConfig', {
       query: { as: 'rollback' },
-      // The server reads the body by the query.
+      // The query determines how the server reads the body.
       body: way as Parameters<typeof api<'previewConfig'>>[1]['body'],
     });
     const preview = result.ok ? (result.body as RollbackPreview) : null;
@@ -39,12 +38,12 @@ export function useRollback() {
   const apply = async (): Promise<void> => {
     if (looked?.preview === null || looked === null) return;
     const { way, etag } = looked;
-    // Conflicts were shown: those that the way does not name to go back stay.
+    // The user has seen the conflicts. They are kept unless the user chose to overwrite them.
     const conflicts = way.conflicts === 'overwrite' ? 'overwrite' : 'keep';
     const ifMatch = etag === null ? {} : { ifMatch: etag };
     const result = await api('rollBack', { body: { ...way, conflicts }, ...ifMatch });
     if (result.ok) {
-      say(way.undo === undefined ? 'The version is restored.' : 'The change is undone.');
+      say(way.undo === undefined ? 'Version restored.' : 'Change undone.');
       setLooked(null);
     } else if (result.status === 412) {
       await look(way, true);

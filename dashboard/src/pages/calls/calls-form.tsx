@@ -1,7 +1,7 @@
 import { OUTCOMES } from '../../model/found-call.ts';
 import { useQuery } from '../../ui/use-query.ts';
 
-/** Says which calls are looked for. It stands in the link. */
+/** Search form for calls. The link contains the search. */
 export function CallsForm() {
   const [query, setQuery] = useQuery();
   const submit = (event: SubmitEvent): void => {
@@ -22,7 +22,7 @@ export function CallsForm() {
           type="search"
           name="q"
           value={query['q'] ?? ''}
-          placeholder="headgate-lease of an answer, req_…, an agent run"
+          placeholder="headgate-lease of a response, req_…, agent run"
           spellcheck={false}
         />
       </label>

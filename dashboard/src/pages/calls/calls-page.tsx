@@ -1,5 +1,5 @@
 import { groups } from '../../feed.ts';
-import { exact } from '../../format.ts';
+import { exact, plural } from '../../format.ts';
 import { TimeRange } from '../../ui/time-range.tsx';
 import { useQuery } from '../../ui/use-query.ts';
 import { CallsForm } from './calls-form.tsx';
@@ -9,28 +9,29 @@ import { useCalls } from './use-calls.ts';
 import '../../ui/call-lines.css';
 import './calls.css';
 
-/** How many groups of a fitting name are listed. */
+/** Maximum of listed groups with a matching name. */
 const GROUPS_SHOWN = 20;
 
-/** The stretch that is searched where nobody says one: calls are kept for so long. */
-const UNSAID = '7d';
+/** Default range. It is the default retention of logged calls. */
+const DEFAULT_RANGE_ID = '7d';
 
-/** Finds calls of all groups by any name that somebody has, and groups by their names. */
+/** Searches calls of all groups by id or name, and groups by name. */
 export function CallsPage() {
   const [{ q = '' }] = useQuery();
-  const { found, problem, isBusy, more } = useCalls(UNSAID);
+  const { found, problem, isBusy, more } = useCalls(DEFAULT_RANGE_ID);
   const longestMs = Math.max(0, ...(found?.calls.map(({ waited_ms }) => waited_ms ?? 0) ?? []));
   return (
     <div class="found-calls">
       <h1>Calls</h1>
       <CallsForm key={q} />
-      <TimeRange unsaid={UNSAID} />
-      <FittingGroups text={q} />
+      <TimeRange defaultId={DEFAULT_RANGE_ID} />
+      <MatchingGroups text={q} />
       <Refusals />
       {problem !== null && <p role="alert">{problem.detail}</p>}
       {found !== null && found.missing > 0 && (
         <p role="status">
-          {found.missing} pools did not answer or were not asked: name a group or a shorter time.
+          {plural(found.missing, 'pool')} did not respond or {found.missing === 1 ? 'was' : 'were'}{' '}
+          not searched. Search a single group or a shorter time range.
         </p>
       )}
       {found?.calls.length === 0 && !isBusy && (
@@ -47,34 +48,34 @@ export function CallsPage() {
       </ul>
       {more !== null && (
         <button type="button" onClick={more}>
-          Earlier calls
+          Show earlier calls
         </button>
       )}
     </div>
   );
 }
 
-/** @param since up to when was searched, where there is more before */
+/** @param since start of the searched time, if earlier calls may exist */
 function Nothing({ since }: { readonly since: string | null }) {
-  if (since !== null) return <p class="help">No call since {exact(since)} fits.</p>;
+  if (since !== null) return <p class="help">No matching calls since {exact(since)}.</p>;
   return (
     <p class="help">
-      No call fits. Those that were slow, refused, sent again or dear are kept for 7 days unless the
-      group says otherwise, and a sample of the others; a call that ended a moment ago is found too.
+      No matching calls. Slow, refused, retried and expensive calls are logged for 7 days, with a
+      sample of the others, unless the group sets another retention. Recent calls are found too.
     </p>
   );
 }
 
-function FittingGroups({ text }: { readonly text: string }) {
+function MatchingGroups({ text }: { readonly text: string }) {
   const wanted = text.toLowerCase();
   if (wanted === '') return null;
   const names = groups.value.map((group) => group.value.name);
-  const fitting = names.filter((name) => name.toLowerCase().includes(wanted));
-  if (fitting.length === 0) return null;
+  const matching = names.filter((name) => name.toLowerCase().includes(wanted));
+  if (matching.length === 0) return null;
   return (
     <p>
       Groups:{' '}
-      {fitting.slice(0, GROUPS_SHOWN).map((name, index) => (
+      {matching.slice(0, GROUPS_SHOWN).map((name, index) => (
         <>
           {index > 0 && ' · '}
           <a href={`/admin/groups/${encodeURIComponent(name)}`}>{name}</a>

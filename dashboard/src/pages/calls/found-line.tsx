@@ -5,10 +5,10 @@ import { keptBecause, OUTCOMES, whyOf, type FoundCall } from '../../model/found-
 import { linkOf } from '../../model/history-range.ts';
 import { When } from '../../ui/when.tsx';
 
-/** How much of the past of a group is shown around a call. */
+/** Time before and after a call that the link to its group shows. */
 const AROUND_MS = 900_000;
 
-/** A call of the log in one line, which opens to all that is kept of it. */
+/** A logged call in one line, which expands to its details. */
 export function FoundLine(props: { readonly call: FoundCall; readonly longestMs: number }) {
   const { call, longestMs } = props;
   const [isOpen, setOpen] = useState(false);
@@ -67,7 +67,7 @@ function Details({ call }: { readonly call: FoundCall }) {
 function factsOf(call: FoundCall): (readonly [name: string, value: string])[] {
   const { input_tokens: input, output_tokens: output, cost_usd: cost, partition } = call;
   const all: (readonly [string, string | null])[] = [
-    ['Over', exact(call.at)],
+    ['Ended', exact(call.at)],
     ['Lease', call.lease],
     ['Tenant', call.tenant],
     ['Agent', call.agent],
@@ -78,10 +78,10 @@ function factsOf(call: FoundCall): (readonly [name: string, value: string])[] {
     ['Model', call.model],
     ['Lane', call.lane],
     ['Waited', duration(call.waited_ms)],
-    ['Held its slots', call.held_ms === null ? null : duration(call.held_ms)],
+    ['Held slots for', call.held_ms === null ? null : duration(call.held_ms)],
     ['Sent', call.sent === null ? null : call.sent === 1 ? 'once' : `${call.sent} times`],
     ['Status', call.upstream_status === null ? null : String(call.upstream_status)],
-    ['Request id of the upstream', call.upstream_request_id],
+    ['Upstream request id', call.upstream_request_id],
     ['Tokens', input === null ? null : `${input} in, ${output ?? 0} out`],
     ['Cost', cost === null ? null : usd(cost)],
     ['Kept because', keptBecause(call)],

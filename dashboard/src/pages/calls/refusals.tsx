@@ -1,18 +1,17 @@
 import { useEffect } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { returns } from '../../feed.ts';
-import { count } from '../../format.ts';
+import { count, plural } from '../../format.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 import { useQuery } from '../../ui/use-query.ts';
 import { When } from '../../ui/when.tsx';
 import './refusals.css';
 
-/** Maximum rows shown. */
 const ROWS_MAX = 50;
 
 const REFRESH_MS = 10_000;
 
-/** Calls that Headgate itself refused within the last hour, by reason, and what to do about each reason. */
+/** Calls that Headgate refused in the last hour, by reason, with advice for each reason. */
 export function Refusals() {
   const [{ q, group }] = useQuery();
   const [answer, again] = useAnswer(() => ask(q, group), [q, group, returns.value]);
@@ -38,7 +37,11 @@ export function Refusals() {
           <Rows rows={rows} />
         </section>
       ))}
-      {leftOut > 0 && <p class="help">{leftOut} more rows: search for a key, group or model.</p>}
+      {leftOut > 0 && (
+        <p class="help">
+          {plural(leftOut, 'more row')}. To see them, search for a key, group or model.
+        </p>
+      )}
     </section>
   );
 }
@@ -100,7 +103,6 @@ function Rows({ rows }: { readonly rows: readonly RefusalTableRow[] }) {
   );
 }
 
-/** A name that a caller may have chosen. */
 function Name({ of: name }: { readonly of: string | null }) {
   return <td>{name === null ? <span class="dim">–</span> : <bdi>{name}</bdi>}</td>;
 }
@@ -113,7 +115,7 @@ async function ask(q: string | undefined, group: string | undefined) {
   const named = { ...(q ? { q } : {}), ...(group ? { group } : {}) };
   const result = await api('listRefusals', { query: { ...named, limit: String(ROWS_MAX) } });
   if (result.ok) return result.body;
-  // A group that is unknown is already named by the search of calls.
+  // The search of calls already reports an unknown group.
   return result.status === 422 ? NOTHING : { problem: result.problem.detail };
 }
 

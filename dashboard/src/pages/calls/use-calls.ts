@@ -6,31 +6,31 @@ import { rangeStartMs } from '../../model/history-range.ts';
 import { useQuery } from '../../ui/use-query.ts';
 import { useRange } from '../../ui/use-range.ts';
 
-/** Pages without a call that are passed over, before somebody has to ask for more. */
+/** Empty pages that are skipped before the user has to ask for more. */
 const EMPTY_PAGES_MAX = 30;
 
 interface FoundCalls {
   readonly calls: readonly FoundCall[];
   readonly cursor: string | null;
-  /** All that fits and was over since then is among them. */
+  /** All matching calls that ended since then are included. */
   readonly searchedTo: string;
-  /** Pools that did not answer, or were not asked. */
+  /** Number of pools that did not respond or were not searched. */
   readonly missing: number;
 }
 
 /**
- * The calls that the link of the page looks for, asked for when it changes and when the feed is back. What a pool has on disk it
- * searches in stretches: those without a call are passed over.
+ * Calls that match the search in the link. They reload when it changes, and after a reconnect. Pools search their
+ * storage in sections, and sections without calls are skipped.
  *
- * @param unsaid the stretch of a link that names none
+ * @param defaultId id of the range if the link selects none
  */
-export function useCalls(unsaid: string) {
+export function useCalls(defaultId: string) {
   const [{ q, group, outcome }] = useQuery();
-  const { range } = useRange(unsaid);
+  const { range } = useRange(defaultId);
   const [found, setFound] = useState<FoundCalls | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(true);
-  /** Counts searches: what the newest one does not ask for is not shown. */
+  /** Number of the latest search. Results of earlier searches are discarded. */
   const searches = useRef(0);
   const known = (Object.keys(OUTCOMES) as FoundCall['outcome'][]).find((one) => one === outcome);
 

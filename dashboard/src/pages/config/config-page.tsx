@@ -3,15 +3,15 @@ import { ExportSection } from './export-section.tsx';
 import { ImportSection } from './import-section.tsx';
 import './config.css';
 
-/** The whole configuration as one document: out, and in again after a look at what changes. */
+/** Export and import of the whole configuration, with a review of the changes. */
 export function ConfigPage() {
   if (!may('admin')) {
     return (
       <>
         <h1>Import / export</h1>
         <p>
-          The whole configuration, hashes of keys included, is for the role admin. Single groups are
-          at <a href="/admin">Groups</a>.
+          Exporting and importing the whole configuration, including hashes of keys, requires the
+          admin role. Single groups are on the page <a href="/admin">Groups</a>.
         </p>
       </>
     );

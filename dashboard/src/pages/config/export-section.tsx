@@ -6,14 +6,13 @@ const FORMATS = [
   { format: 'json', name: 'JSON' },
 ] as const;
 
-/** Everything as a file, or copied. */
 export function ExportSection() {
   return (
     <section class="export" aria-labelledby="export">
       <h2 id="export">Export</h2>
       <p class="help">
-        Upstreams, groups and keys with every default. Of keys it holds hashes, of providers the
-        names of secrets: nothing that opens anything.
+        Upstreams, groups and keys with all defaults. The file contains hashes of gateway keys and
+        names of secrets, but nothing that grants access.
       </p>
       {FORMATS.map(({ format, name }) => (
         <div class="actions" key={format}>

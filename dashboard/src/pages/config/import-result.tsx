@@ -2,7 +2,7 @@ import { byObject, tally } from '../../model/change-list.ts';
 import { ChangedObjects, Warnings } from '../../ui/changed-objects.tsx';
 import type { ImportState } from './use-import.ts';
 
-/** Result of a check: what is wrong, or what would change, by object. */
+/** Result of a check: errors, or changes by object. */
 export function ImportResult(props: {
   readonly state: ImportState;
   readonly isBusy: boolean;
@@ -30,7 +30,7 @@ export function ImportResult(props: {
     case 'applied':
       return (
         <div role="status">
-          <p>The configuration is imported.</p>
+          <p>Configuration imported.</p>
           <Warnings warnings={state.warnings} />
         </div>
       );
@@ -41,13 +41,11 @@ export function ImportResult(props: {
         <div class="diff">
           {state.isAgain && (
             <p role="alert">
-              Somebody changed the configuration meanwhile. This is what would change now.
+              The configuration changed in the meantime. These are the changes now.
             </p>
           )}
           <div role="status">
-            <h3>
-              {objects.length === 0 ? 'Nothing would change' : `Would change: ${tally(objects)}`}
-            </h3>
+            <h3>{objects.length === 0 ? 'No changes' : `Changes: ${tally(objects)}`}</h3>
           </div>
           <Warnings warnings={warnings} />
           <ChangedObjects objects={objects} omitted={omitted} />

@@ -4,7 +4,7 @@ import { useLeaveGuard } from '../../ui/leave-guard.ts';
 import { ImportResult } from './import-result.tsx';
 import { useImport } from './use-import.ts';
 
-/** A configuration from a file, from the clipboard or from an example. Nothing applies before it was looked at. */
+/** Imports a configuration from a file, the clipboard or an example. Nothing applies before the review. */
 export function ImportSection() {
   const [text, setText] = useState('');
   const { state, isBusy, check, apply, reopen } = useImport();
@@ -16,16 +16,16 @@ export function ImportSection() {
   const open = async (input: HTMLInputElement): Promise<void> => {
     const [file] = input.files ?? [];
     if (file !== undefined) take(await file.text());
-    // The same file can be chosen again after it was edited.
+    // Allows choosing the same file again after an edit.
     input.value = '';
   };
   return (
     <section class="import" aria-labelledby="import">
       <h2 id="import">Import</h2>
       <p class="help">
-        A whole configuration as YAML or JSON replaces everything: what is not in it is removed,
-        only admin keys stay if it does not mention them. Lists of concurrency groups and of rate
-        limits by model are taken too, and replace the groups only.
+        A YAML or JSON configuration replaces everything: what it does not contain is removed. Admin
+        keys stay if it does not mention them. Lists of concurrency groups, and of rate limits by
+        model, are accepted too, and replace only the groups.
       </p>
       <div class="sources">
         <label class="button">
@@ -43,7 +43,7 @@ export function ImportSection() {
           onChange={(event) => take(SAMPLES[Number(event.currentTarget.value)]?.text ?? '')}
         >
           <option value="" disabled>
-            Begin with an example…
+            Start from an example…
           </option>
           {SAMPLES.map(({ name }, at) => (
             <option key={name} value={at}>
@@ -66,7 +66,7 @@ export function ImportSection() {
       {state.kind !== 'checked' && (
         <div class="actions">
           <button type="button" class="primary" disabled={isBusy} onClick={() => void check(text)}>
-            Check what changes
+            Review changes
           </button>
         </div>
       )}

@@ -2,19 +2,17 @@ import { useRef, useState } from 'preact/hooks';
 import type * as z from 'zod';
 import type { PREVIEW_ROUTES } from '../../../../src/contract/admin/preview-routes.ts';
 import { api, type Problem } from '../../api.ts';
+import { plural } from '../../format.ts';
 import { say } from '../../ui/toasts.tsx';
 
-/** Changes that an import would make. */
 type ConfigPreview = z.output<(typeof PREVIEW_ROUTES.previewConfig.answers)[200]>;
 
-/** One thing that is wrong with a text, and where. */
 interface Wrong {
   readonly line: number | null;
   readonly path: string;
   readonly message: string;
 }
 
-/** Where an import stands. */
 export type ImportState =
   | { readonly kind: 'open' }
   | { readonly kind: 'wrong'; readonly message: string; readonly errors: readonly Wrong[] }
@@ -23,23 +21,23 @@ export type ImportState =
       readonly preview: ConfigPreview;
       readonly document: unknown;
       readonly etag: string | null;
-      /** Somebody changed something while this was looked at. */
+      /** Whether the configuration changed during the review. */
       readonly isAgain: boolean;
     }
   | { readonly kind: 'applied'; readonly warnings: readonly string[] };
 
 const NOTHING =
-  'There is nothing to import: paste a configuration, choose a file, or take an example.';
+  'There is nothing to import. Paste a configuration, choose a file, or start from an example.';
 
-/** State where the reader of texts could not be loaded: it is when it is needed, and a newer Headgate has other files. */
+/** Shown if the parser could not be loaded. It loads on demand, and a newer Headgate has other files. */
 const NOT_READ: ImportState = {
   kind: 'wrong',
   message:
-    'The text could not be read: Headgate cannot be reached, or has been updated since this dashboard was opened. Copy what you typed, and load the page again.',
+    'The text could not be read, because Headgate is unreachable or was updated after you opened this dashboard. Copy your text, then reload the page.',
   errors: [],
 };
 
-/** Reads a text, asks what it would change, and applies exactly that. */
+/** Parses a text, previews its changes, and applies exactly those. */
 export function useImport() {
   const [state, setState] = useState<ImportState>({ kind: 'open' });
   const [isBusy, setBusy] = useState(false);
@@ -68,7 +66,7 @@ export function useImport() {
     const ifMatch = etag === null ? {} : { ifMatch: etag };
     const result = await api('putConfig', { body: bodyOf(document), ...ifMatch });
     if (result.ok) {
-      say('The configuration is imported.');
+      say('Configuration imported.');
       return { kind: 'applied', warnings: result.body.warnings };
     }
     return result.status === 412 ? check(text, true) : refused(result.problem, () => null);
@@ -79,7 +77,7 @@ export function useImport() {
     setBusy(true);
     const next = await act().catch(() => NOT_READ);
     setBusy(false);
-    // It is not about what was typed since.
+    // The result does not apply to text that was edited since.
     if (opened.current === before) setState(next);
   };
   return {
@@ -94,7 +92,7 @@ export function useImport() {
   };
 }
 
-/** The server says what a document is worth, so anything may be sent to it. */
+/** The server validates the document, so any value may be sent. */
 function bodyOf(document: unknown): Parameters<typeof api<'putConfig'>>[1]['body'] {
   return document as Parameters<typeof api<'putConfig'>>[1]['body'];
 }
@@ -103,10 +101,8 @@ function refused(problem: Problem, lineOf: (path: string) => number | null): Imp
   const errors = (problem.errors ?? []).map((error) => ({ ...error, line: lineOf(error.path) }));
   const { more = 0 } = problem;
   const count = errors.length + more;
-  const listed = more === 0 ? '' : ` These are the first ${errors.length}.`;
+  const listed = more === 0 ? '' : ` The first ${errors.length} are listed.`;
   const message =
-    count === 0
-      ? problem.detail
-      : `${count === 1 ? 'One thing is' : `${count} things are`} wrong. Nothing was changed.${listed}`;
+    count === 0 ? problem.detail : `${plural(count, 'error')}. Nothing was changed.${listed}`;
   return { kind: 'wrong', message, errors };
 }

@@ -11,10 +11,10 @@ import {
 } from '../../model/costs.ts';
 import { Level } from '../../ui/level.tsx';
 
-/** Maximum of rows that are shown; the CSV has all. */
+/** Maximum of shown rows. The CSV file has all. */
 const ROWS_MAX = 300;
 
-/** Costs as rows, the most expensive first. */
+/** Costs as rows, highest first. */
 export function CostTable({ costs }: { readonly costs: CostsView }) {
   const { by, rows, total } = costs;
   const heading = BY.find((one) => one.by === by)?.name ?? '';
@@ -37,7 +37,7 @@ export function CostTable({ costs }: { readonly costs: CostsView }) {
                 Tokens in
               </th>
               <th scope="col" class="number">
-                From a cache
+                Tokens cached
               </th>
               <th scope="col" class="number">
                 Tokens out
@@ -69,7 +69,7 @@ export function CostTable({ costs }: { readonly costs: CostsView }) {
       </div>
       {rows.length > ROWS_MAX && (
         <p class="help">
-          {ROWS_MAX} of {rows.length} rows are shown: the CSV has all.
+          {ROWS_MAX} of {rows.length} rows are shown. The CSV file has all.
         </p>
       )}
     </>
@@ -101,7 +101,6 @@ function Row(props: {
   );
 }
 
-/** A budget with a bar of what is used of it. */
 function BudgetLeft({ of: budget }: { readonly of: CostBudget }) {
   const part = usedPart(budget);
   return (

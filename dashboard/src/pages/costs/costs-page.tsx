@@ -18,7 +18,7 @@ import { NotCounted } from './not-counted.tsx';
 import { WithoutQueue } from './without-queue.tsx';
 import './costs.css';
 
-/** Page of what calls cost: by key, team, model or group, this day and month and those before. */
+/** Costs by key, team, model or group, for a day or a month. */
 export function CostsPage() {
   const [query, change] = useQuery();
   const { period, by } = choiceOf(query);
@@ -85,9 +85,9 @@ function CostsOf({ costs }: { readonly costs: CostsView }) {
       <p class="cost-total">
         <b>{costWords(total)}</b> in {name} (UTC), for {count(total.calls)}{' '}
         {total.calls === 1 ? 'call' : 'calls'}: {count(total.input_tokens)} tokens in,{' '}
-        {count(total.cached_tokens)} of them from a cache, {count(total.output_tokens)} out
+        {count(total.cached_tokens)} of them cached, {count(total.output_tokens)} out
       </p>
-      {rows.length === 0 ? <p>No call was counted in {name}.</p> : <CostTable costs={costs} />}
+      {rows.length === 0 ? <p>No calls were counted in {name}.</p> : <CostTable costs={costs} />}
       <NotCounted costs={costs} />
       <DayBars costs={costs} />
       <WithoutQueue costs={costs} />

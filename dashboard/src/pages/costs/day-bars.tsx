@@ -2,7 +2,6 @@ import { count } from '../../format.ts';
 import { costWords, type CostsView } from '../../model/costs.ts';
 import { Level } from '../../ui/level.tsx';
 
-/** Costs of a month by its days. */
 export function DayBars({ costs: { period, days } }: { readonly costs: CostsView }) {
   if (period !== 'month' || days.length === 0) return null;
   const most = Math.max(...days.map((day) => day.usd));

@@ -3,7 +3,7 @@ import { api } from '../../api.ts';
 import { version } from '../../feed.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 
-/** Says early that the group was changed elsewhere; whoever goes on is shown what, and may choose. */
+/** Notice that the group was changed elsewhere. The review shows the difference, and offers a choice. */
 export function ChangedElsewhere({ name }: { readonly name: string }) {
   const [opened, setOpened] = useState(version.value);
   const now = version.value;
@@ -16,8 +16,8 @@ export function ChangedElsewhere({ name }: { readonly name: string }) {
   if (opened === null || latest === undefined || latest.version <= opened) return null;
   return (
     <p role="status" class="notice">
-      {latest.actor} changed this group since you opened it. “Review change” shows what, before
-      anything applies.
+      {latest.actor} changed this group after you opened it. “Review change” shows the difference
+      before anything applies.
     </p>
   );
 }

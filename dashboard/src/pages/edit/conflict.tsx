@@ -3,15 +3,15 @@ import { Changes } from '../../ui/changes.tsx';
 import { rebase, type EditedDocument } from '../../model/document.ts';
 import { shortText } from '../../model/short-text.ts';
 
-/** Somebody else changed the same thing: what they did, what I did, and where both meet. */
+/** Conflict with a change of someone else: both changes, and the fields that both touch. */
 export function Conflict(props: {
   readonly base: EditedDocument;
   readonly mine: EditedDocument;
-  /** Null: it was deleted. */
+  /** null if it was deleted. */
   readonly theirs: EditedDocument | null;
-  /** Goes on with my changes on top of theirs. */
+  /** Continues with my changes on top of theirs. */
   readonly onTakeOver: (merged: EditedDocument) => void;
-  /** Goes on with theirs alone. */
+  /** Continues with theirs, without my changes. */
   readonly onStartAnew: () => void;
 }) {
   const { base, mine, theirs } = props;
@@ -19,12 +19,12 @@ export function Conflict(props: {
     return (
       <section class="conflict" aria-label="Conflict">
         <div role="alert">
-          <h2>Somebody deleted this meanwhile</h2>
+          <h2>This was deleted while you edited it</h2>
         </div>
-        <p>Applied now, your version would be made anew.</p>
+        <p>If you apply your version, it is created again.</p>
         <div class="actions">
           <button type="button" onClick={() => props.onTakeOver(mine)}>
-            Go on and make it anew
+            Continue and create it again
           </button>
           <a class="button" href="/admin">
             Leave it deleted
@@ -37,7 +37,7 @@ export function Conflict(props: {
   return (
     <section class="conflict" aria-label="Conflict">
       <div role="alert">
-        <h2>Somebody else changed this meanwhile</h2>
+        <h2>This was changed while you edited it</h2>
       </div>
       <div class="sides">
         <div>
@@ -58,7 +58,7 @@ export function Conflict(props: {
               <code>{path}</code> (yours: {shortText(own) ?? 'another value'})
             </span>
           ))}
-          . Taken over, yours holds there.
+          . If you keep your changes, your values apply there.
         </p>
       )}
       <div class="actions">
@@ -67,10 +67,10 @@ export function Conflict(props: {
           class="primary"
           onClick={() => props.onTakeOver(value as EditedDocument)}
         >
-          Put my changes on top
+          Keep my changes
         </button>
         <button type="button" onClick={props.onStartAnew}>
-          Drop mine, start anew
+          Discard my changes
         </button>
       </div>
     </section>

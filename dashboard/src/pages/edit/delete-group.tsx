@@ -4,7 +4,7 @@ import { groupNamed } from '../../feed.ts';
 import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 
-/** Removes a group, after saying what becomes of the calls in it. */
+/** Deletes a group, after a confirmation that says what happens to its calls. */
 export function DeleteGroup({ name }: { readonly name: string }) {
   const { route } = useLocation();
   const remove = async (): Promise<void> => {
@@ -15,12 +15,12 @@ export function DeleteGroup({ name }: { readonly name: string }) {
       <>
         <p>
           {status === undefined || status.in_use + status.queued === 0
-            ? 'No call is in it now.'
-            : `${status.in_use} in flight go on to their end; ${status.queued} waiting are routed again, with their age.`}
+            ? 'It has no calls now.'
+            : `Calls in flight (${status.in_use}) continue to the end. Queued calls (${status.queued}) are routed again and keep their age.`}
         </p>
         <p>
-          New calls take the groups that still match them, or the automatic group of their upstream.
-          This cannot be undone; the audit log keeps what the group was.
+          New calls use the other groups that match them, or the automatic group of their upstream.
+          This cannot be undone. The audit log keeps the configuration of the group.
         </p>
       </>
     );
@@ -36,7 +36,7 @@ export function DeleteGroup({ name }: { readonly name: string }) {
     } else {
       complain(
         result.status === 412
-          ? 'The configuration was changed meanwhile. Nothing was deleted; try again.'
+          ? 'The configuration changed in the meantime. Nothing was deleted. Try again.'
           : result.problem.detail,
       );
     }

@@ -1,4 +1,5 @@
 import type { AuditChange } from '../../../../src/contract/audit.ts';
+import { plural } from '../../format.ts';
 import { Changes } from '../../ui/changes.tsx';
 import type { FieldError } from '../../model/field-errors.ts';
 import { may } from '../../session.ts';
@@ -10,24 +11,24 @@ interface EditBarProps {
   readonly search: string;
   readonly onSearch: (search: string) => void;
   readonly changes: readonly AuditChange[];
-  /** Errors that no field shows. */
+  /** Errors outside the fields of the form. */
   readonly errors: readonly FieldError[];
   readonly problem: string | null;
-  /** The text can be read at all. */
+  /** Whether the text can be parsed. */
   readonly isReadable: boolean;
-  /** Fields that are known to be wrong. */
+  /** Number of shown errors. */
   readonly wrong: number;
   readonly isBusy: boolean;
   readonly onDiscard: () => void;
   readonly onReview: () => void;
 }
 
-/** Bar that stays in sight beside a long form: what was changed so far, and how to go on. */
+/** Bar beside the form, always visible: the changes so far, and the next step. */
 export function EditBar(props: EditBarProps) {
   const { isNew, isRaw, isReadable, changes, errors, problem } = props;
   const wrong = isReadable ? props.wrong : 1;
   return (
-    <aside class="edit-bar" aria-label="This change">
+    <aside class="edit-bar" aria-label="Changes">
       <div class="views" role="group" aria-label="View">
         <button
           type="button"
@@ -51,11 +52,11 @@ export function EditBar(props: EditBarProps) {
         />
       )}
       <div class="so-far">
-        <h2>{changes.length === 0 ? 'Nothing changed yet' : 'Changed so far'}</h2>
+        <h2>{changes.length === 0 ? 'No changes yet' : 'Changes so far'}</h2>
         {changes.length > 0 && <Changes changes={changes} />}
       </div>
       <div role="alert">
-        {wrong > 0 && <p>{wrong === 1 ? 'One thing is wrong.' : `${wrong} things are wrong.`}</p>}
+        {wrong > 0 && <p>{plural(wrong, 'error')} to fix.</p>}
         {errors.map(({ path, message }) => (
           <p key={path + message}>
             <code>{path}</code> {message}
@@ -78,7 +79,7 @@ export function EditBar(props: EditBarProps) {
           </button>
         </div>
       ) : (
-        <p class="help">Your role may look; changing groups takes the role admin.</p>
+        <p class="help">Read-only. Editing groups requires the admin role.</p>
       )}
     </aside>
   );

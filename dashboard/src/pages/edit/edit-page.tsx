@@ -9,7 +9,7 @@ import { DeleteGroup } from './delete-group.tsx';
 import { GroupEditor } from './group-editor.tsx';
 import './edit.css';
 
-/** A new group at `/admin/new`, or an existing one at `/admin/groups/:name/edit`. */
+/** Editor of a new group at `/admin/new`, or of an existing one at `/admin/groups/:name/edit`. */
 export function EditPage(props: {
   readonly name?: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export function EditPage(props: {
   return <NewGroup like={props.query?.['like'] ?? null} />;
 }
 
-/** Every default, with a name still to be given. */
+/** All defaults, with an empty name. */
 const BLANK: EditedDocument = { ...groupSchema.parse({ name: 'new' }), name: '' };
 
 function NewGroup({ like }: { readonly like: string | null }) {
@@ -28,8 +28,8 @@ function NewGroup({ like }: { readonly like: string | null }) {
       <header class="edit-head">
         <h1>New group</h1>
         <p class="help">
-          What shares a limit. Say which calls count here and how many may run at once; everything
-          else has a default.
+          A group limits calls that share a quota. Choose which calls belong to it, and how many may
+          run at once. Everything else has a default.
         </p>
       </header>
       <GroupEditor base={BLANK} draft={newGroupFor(like, BLANK)} isNew />
@@ -68,13 +68,13 @@ function NotEditable({ name, problem }: { readonly name: string; readonly proble
       <>
         <h1>{name}</h1>
         <p>
-          This group is automatic: its limit is built in or learned. Give it limits of your own and
-          it keeps its pools, who waits there, and what they have learned; or make a group that
-          matches the same calls and takes its place.
+          This group is automatic: its limit is built in or learned. <em>Set limits</em> gives it
+          its own settings, and keeps its pools, its queue and what it has learned. Or create a
+          group that matches the same calls and takes its place.
         </p>
         {may('admin') && <SetLimits name={name} />}{' '}
         <a class="button" href={`/admin/new?like=${encodeURIComponent(name)}`}>
-          Make one like it
+          Create a group like it
         </a>
       </>
     );
@@ -84,7 +84,7 @@ function NotEditable({ name, problem }: { readonly name: string; readonly proble
       <>
         <h1>{name}</h1>
         <p>
-          This group is made of the limits of a key or team.{' '}
+          This group enforces the limits of a key or team.{' '}
           <a href="/admin/keys">Edit the key or team</a>
         </p>
       </>

@@ -3,10 +3,10 @@ import { Changes } from '../../ui/changes.tsx';
 import type { GroupPreview } from '../../model/effect.ts';
 import { EffectNow } from '../../ui/effect-now.tsx';
 
-/** Effect of a change of a group now: slots before and after, calls that are touched, the recent hour. */
+/** Current effect of a change on a group, with its warnings. */
 export function Effect(props: {
   readonly preview: GroupPreview;
-  /** Has the change count calls without a known price as free. */
+  /** Sets the fallback price of the change to 0 USD. */
   readonly onFree: () => void;
 }) {
   const { preview } = props;

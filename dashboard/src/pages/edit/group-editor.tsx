@@ -20,7 +20,7 @@ import { useSuggestions } from './use-suggestions.ts';
 const FIELDS = new Map(fieldsOf(groupSchema).map((field) => [field.path, field]));
 const SHOWN = GROUP_SECTIONS.flatMap(({ fields }) => Object.keys(fields));
 
-/** The form of a group, or its text: what is typed, what is wrong with it, and what it would do. */
+/** Form of a group, or its text, with errors and the review. */
 export function GroupEditor(props: {
   readonly base: EditedDocument;
   readonly draft: EditedDocument;

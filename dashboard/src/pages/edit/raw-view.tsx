@@ -7,12 +7,12 @@ import type { FieldError } from '../../model/field-errors.ts';
 
 type TextModule = typeof ConfigText;
 
-/** The whole document as text, for whatever is said faster so. JSON is YAML too. */
+/** The whole document as YAML or JSON. */
 export function RawView(props: {
   readonly form: FormState;
   readonly errors: readonly FieldError[];
   readonly onChange: (document: EditedDocument) => void;
-  /** Says whether the text can be read at all. */
+  /** Reports whether the text can be parsed. */
   readonly onReadable: (isReadable: boolean) => void;
 }) {
   const { form, errors, onChange, onReadable } = props;
@@ -59,12 +59,12 @@ export function RawView(props: {
   );
 }
 
-/** The document that a text holds, or what is wrong with it. */
+/** Document in a text, or the error. */
 function documentIn(module: TextModule, text: string): EditedDocument | string {
   try {
     const read = module.parseConfigText(text, null);
     const isObject = typeof read === 'object' && read !== null && !Array.isArray(read);
-    return isObject ? (read as EditedDocument) : 'Expected the fields of one group.';
+    return isObject ? (read as EditedDocument) : 'Enter the fields of one group.';
   } catch (error) {
     if (error instanceof module.ConfigSyntaxError) return error.message;
     throw error;

@@ -5,15 +5,15 @@ import { UntilChoice } from '../../ui/until-choice.tsx';
 import type { GroupPreview } from '../../model/effect.ts';
 import { Effect } from './effect.tsx';
 
-/** A change that was checked, and can be applied as long as nobody else changes anything. */
+/** A checked change. It can be applied as long as the configuration does not change. */
 export interface Reviewed {
   readonly preview: GroupPreview;
   readonly etag: string | null;
-  /** Something else in the configuration changed while this was looked at. */
+  /** Whether the configuration changed during the review. */
   readonly isAgain: boolean;
 }
 
-/** Shows what a change does before it is made. */
+/** Shows the effect of a change before it is applied. */
 export function ReviewDialog(props: {
   readonly reviewed: Reviewed;
   readonly isNew: boolean;
@@ -28,12 +28,10 @@ export function ReviewDialog(props: {
   return (
     <Modal title={isNew ? `Create ${name}` : `Change ${name}`} onClose={props.onClose} isWide>
       {reviewed.isAgain && (
-        <p role="alert">
-          The configuration was changed elsewhere meanwhile. Look at this once more.
-        </p>
+        <p role="alert">The configuration changed in the meantime. Review the change again.</p>
       )}
       <Effect preview={reviewed.preview} onFree={props.onFree} />
-      {!isNew && <UntilChoice id="change-until" unending="for good" onChange={setLasts} />}
+      {!isNew && <UntilChoice id="change-until" unending="permanently" onChange={setLasts} />}
       <div class="actions">
         <button type="button" onClick={props.onClose}>
           Back to editing

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { plural } from '../../format.ts';
 import { AffinityField, MembersField } from '../../form/members-field.tsx';
 import { SchemaField, type FormState } from '../../form/schema-field.tsx';
 import { isSame, valueAt } from '../../model/document.ts';
@@ -7,15 +8,15 @@ import { isNested, type FieldSection } from '../../model/field-words.ts';
 import type { SchemaField as FieldOfSchema } from '../../model/schema-fields.ts';
 import { SuggestedLimits } from './suggested-limits.tsx';
 
-/** Sections that are open from the beginning, because nearly every group says something there. */
+/** Sections that start expanded, because nearly every group sets them. */
 const OPEN = ['match', 'limits'];
 
-/** One section of the form. It opens by itself where something in it is set, or wrong. */
+/** A section of the form. It is expanded if a field in it is set or has an error. */
 export function Section(props: {
   readonly section: FieldSection;
   readonly fields: ReadonlyMap<string, FieldOfSchema>;
   readonly form: FormState;
-  /** Shows only what has this text in its words. */
+  /** Shows only fields whose words contain this text. */
   readonly search: string;
 }) {
   const { section, fields, form, search } = props;
@@ -43,7 +44,7 @@ export function Section(props: {
     >
       <summary>
         <h2>{section.title}</h2>
-        {wrong.length > 0 && <span class="count bad">{wrong.length} wrong</span>}
+        {wrong.length > 0 && <span class="count bad">{plural(wrong.length, 'error')}</span>}
         {set.length > 0 && <span class="count">{set.length} set</span>}
       </summary>
       <p class="help">{section.help}</p>

@@ -10,10 +10,10 @@ import {
 import { PlanSource } from '../../ui/plan-source.tsx';
 import { useAnswer } from '../../ui/use-answer.ts';
 
-/** Maximum of upstreams of a group that are asked for: who names more knows them. */
+/** Suggestions are loaded for up to this number of upstreams. */
 const UPSTREAMS_MAX = 4;
 
-/** Limits that the providers of a group's upstreams publish, to be put into its form. Nothing applies them by itself. */
+/** Limits that the providers of the group's upstreams publish or report. They apply only when used in the form. */
 export function SuggestedLimits({ form }: { readonly form: FormState }) {
   const named = valueAt(form.draft, 'match.upstreams');
   const upstreams = Array.isArray(named) ? named.map(String).slice(0, UPSTREAMS_MAX) : [];
@@ -21,7 +21,7 @@ export function SuggestedLimits({ form }: { readonly form: FormState }) {
   if (plans === null || plans.length === 0) return null;
   return (
     <details class="suggested">
-      <summary>Limits that its provider publishes or has told ({plans.length})</summary>
+      <summary>Limits that the provider publishes or reports ({plans.length})</summary>
       <ul>
         {plans.map(({ upstream, plan }, index) => (
           <li key={index}>
@@ -40,7 +40,7 @@ export function SuggestedLimits({ form }: { readonly form: FormState }) {
   );
 }
 
-/** A plan, and whose it is: those of two providers may have the same name. */
+/** A plan with its upstream, because plans of two providers may have the same name. */
 interface PublishedPlanChoice {
   readonly upstream: string;
   readonly plan: Suggestion;
@@ -57,7 +57,7 @@ async function plansOf(upstreams: readonly string[]): Promise<readonly Published
   });
 }
 
-/** Puts them into the fields; what they do not tell stays as it is. */
+/** Copies the limits of a plan into the form. Other fields stay as they are. */
 function take({ limits }: Suggestion, { change }: FormState): void {
   for (const [name, limit] of Object.entries(limits)) change(`limits.${name}`, limit);
 }

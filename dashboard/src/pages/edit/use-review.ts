@@ -8,14 +8,14 @@ import type { TemporaryChoice } from '../../model/temporary.ts';
 import { say } from '../../ui/toasts.tsx';
 import type { Reviewed } from './review.tsx';
 
-/** Where a change of a group stands between the form and the server. */
+/** State of the review of a change. */
 interface Review {
   readonly reviewed: Reviewed | null;
-  /** Group as it is by now, where somebody else changed it. Null: deleted. Undefined: nobody did. */
+  /** Current group if someone else changed it. null if deleted, undefined if unchanged. */
   readonly theirs: EditedDocument | null | undefined;
   readonly problem: string | null;
   readonly isBusy: boolean;
-  /** Asks what the change would do. */
+  /** Loads the effect of the change. */
   readonly look: (group: GroupConfig, base: EditedDocument) => Promise<void>;
   readonly apply: (
     group: GroupConfig,
@@ -25,12 +25,12 @@ interface Review {
   readonly close: () => void;
 }
 
-/** Rounds of reading and comparing while others change something all the time. */
+/** Attempts while the configuration keeps changing. */
 const ATTEMPTS = 4;
 
 /**
- * Compares with what is there, previews, and applies exactly what was previewed: `If-Match` is the
- * version that the preview compared to.
+ * Compares the form with the current group, previews the change, and applies exactly what was previewed. `If-Match` is
+ * the version of the preview.
  */
 export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]) => void): Review {
   const { route } = useLocation();
@@ -69,12 +69,12 @@ export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]
       });
       if (!preview.ok) return fail(preview.problem);
       if (!present.ok || present.etag === preview.etag) {
-        // The schemas are those of the server; only lists are read-only here.
+        // The types match those of the server, except that lists are read-only here.
         setReviewed({ preview: preview.body as Reviewed['preview'], etag: preview.etag, isAgain });
         return;
       }
     }
-    setProblem('The configuration is being changed by others. Try again.');
+    setProblem('The configuration keeps changing. Try again.');
   };
 
   const apply = async (
@@ -116,4 +116,4 @@ export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]
   };
 }
 
-const TAKEN = 'there is a group of this name already';
+const TAKEN = 'a group with this name already exists';

@@ -1,7 +1,7 @@
 import { api } from '../../api.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 
-/** Operations that `match.operations` most often names. */
+/** The most frequent values of `match.operations`. */
 const OPERATIONS = [
   'chat',
   'messages',
@@ -12,7 +12,7 @@ const OPERATIONS = [
   'audio_transcriptions',
 ];
 
-/** Words that can be clicked instead of typed: upstreams and keys that there are, operations. */
+/** Values that can be clicked instead of typed: existing upstreams and keys, and operations. */
 export function useSuggestions(): Readonly<Record<string, readonly string[]>> {
   const [known] = useAnswer(askKnown, []);
   return { ...known, 'match.operations': OPERATIONS };
@@ -24,7 +24,7 @@ async function askKnown() {
     api('listKeys', { query: { limit: 20 } }),
   ]);
   const all = asked.ok ? asked.body.upstreams.filter(({ enabled }) => enabled) : [];
-  // Those in use first: they are what a group is most often about.
+  // Upstreams in use come first, because most groups match those.
   const used = all.filter(({ configured, groups }) => configured !== null || groups.length > 0);
   const upstreams = [...new Set([...used, ...all].map(({ id }) => id))];
   return {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** One name and what stands for it, in a list of figures. */
+/** One name with its value, in a list of figures. */
 export function Figure(props: { readonly name: string; readonly children: ComponentChildren }) {
   return (
     <div>

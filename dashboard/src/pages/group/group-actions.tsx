@@ -10,7 +10,6 @@ import { SetLimits } from './set-limits.tsx';
 import { PauseUntil } from './pause-until.tsx';
 import { lastChangeOf } from './last-change.ts';
 
-/** Actions of an operator on a group. */
 export function GroupActions({ group }: { readonly group: GroupView }) {
   const [isBusy, setBusy] = useState(false);
   const { name } = group;
@@ -30,7 +29,7 @@ export function GroupActions({ group }: { readonly group: GroupView }) {
         key={what}
         type="button"
         disabled={isBusy || !may(role)}
-        title={may(role) ? undefined : `Needs the role ${role}`}
+        title={may(role) ? undefined : `Requires the ${role} role`}
         onClick={() => void act(what)}
       >
         {LABELS[what]}
@@ -41,7 +40,7 @@ export function GroupActions({ group }: { readonly group: GroupView }) {
   const isConfigured = group.kind === 'configured';
   if (acts.length === 0) return null;
   return (
-    <div class="actions" role="group" aria-label="What can be done">
+    <div class="actions" role="group" aria-label="Actions">
       {acts.map((what) => button(what))}
       {(group.paused || acts.includes('pause')) && may('operator') && <PauseUntil name={name} />}
       {group.kind === 'automatic' && may('admin') && <SetLimits name={name} />}
@@ -50,9 +49,9 @@ export function GroupActions({ group }: { readonly group: GroupView }) {
           Edit
         </a>
       )}
-      {!may('operator') && <small>You may look: pausing needs the role operator.</small>}
+      {!may('operator') && <small>Read-only. Pausing requires the operator role.</small>}
       {isConfigured && may('operator') && !may('admin') && (
-        <small>Editing needs the role admin.</small>
+        <small>Editing requires the admin role.</small>
       )}
     </div>
   );
@@ -62,8 +61,8 @@ const LABELS: Readonly<Record<GroupAct, string>> = {
   pause: 'Pause',
   drain: 'Drain',
   resume: 'Resume',
-  relearn: 'Forget what was learned',
-  dry_run_on: 'Dry run',
+  relearn: 'Reset learned state',
+  dry_run_on: 'Start dry run',
   dry_run_off: 'End dry run',
 };
 

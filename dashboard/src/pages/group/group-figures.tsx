@@ -11,16 +11,15 @@ import { RateBars } from './rate-bars.tsx';
 import { SpendBars } from './spend-bars.tsx';
 
 const SOURCES: Readonly<Record<GroupView['limit']['source'], string>> = {
-  configured: 'as configured',
+  configured: 'configured',
   built_in: 'from the table of known limits',
-  unknown: 'assumed, because nobody knows it',
+  unknown: 'assumed, because it is unknown',
   learned: 'learned from the upstream',
 };
 
-/** The group in numbers. */
 export function GroupFigures({ group }: { readonly group: GroupView }) {
   const { name, kind } = group;
-  // For what the status does not tell: budgets, and how much may go at once.
+  // The status has no budgets and no burst.
   const [answer] = useAnswer(
     async () => (kind === 'configured' ? api('getGroup', { params: { name } }) : null),
     [name, kind, version.value],
@@ -35,13 +34,13 @@ export function GroupFigures({ group }: { readonly group: GroupView }) {
           limit.configured !== null &&
           `, ${limit.configured} configured`}
       </Figure>
-      <Figure name="Wait of the last five minutes">
+      <Figure name="Wait in the last five minutes">
         p50 <b>{duration(group.wait_p50_ms)}</b> p95 <b>{duration(group.wait_p95_ms)}</b>
       </Figure>
       <Figure name="Granted in the last hour">
         <b>{count(group.last_hour.granted)}</b>
         {group.dry_run &&
-          `; ${count(group.would_wait_total)} would have waited since its object started`}
+          `; ${count(group.would_wait_total)} would have waited since the object started`}
       </Figure>
       <Figure name="Rejected in the last hour">
         <Counts of={group.last_hour.rejected} />
@@ -67,7 +66,7 @@ export function GroupFigures({ group }: { readonly group: GroupView }) {
         </Figure>
       )}
       <Figure name={stopped('Breaker', group)}>
-        {group.breaker === 'half_open' ? 'half open: one call probes' : group.breaker}
+        {group.breaker === 'half_open' ? 'half open: one call probes the upstream' : group.breaker}
         {group.breaker_until !== null && (
           <>
             {', probes '}
@@ -104,20 +103,20 @@ export function GroupFigures({ group }: { readonly group: GroupView }) {
   );
 }
 
-/** Name of a figure, with the calls to which it applies if not all. */
+/** Name of a figure, with the calls it applies to if these are not all calls. */
 function stopped(name: string, { about }: GroupView): string {
   return about === undefined ? name : `${name} (${scopeWords(about)})`;
 }
 
 function Oddities({ group }: { readonly group: GroupView }) {
   const odd = [
-    { n: group.expired_total, says: 'taken back by the watchdog' },
-    { n: group.resurrected_total, says: 'taken up again after their lease had lapsed' },
+    { n: group.expired_total, says: 'released by the watchdog' },
+    { n: group.resurrected_total, says: 'reclaimed after their lease expired' },
     { n: group.passed_unlimited_total, says: 'passed without a slot' },
   ].filter(({ n }) => n > 0);
   if (odd.length === 0) return null;
   return (
-    <Figure name="Out of the ordinary since its object started">
+    <Figure name="Unusual events since the object started">
       {odd.map(({ n, says }) => (
         <span class="count" key={says}>
           <b>{count(n)}</b> {says}

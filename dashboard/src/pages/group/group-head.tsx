@@ -11,7 +11,7 @@ import { StateWord } from '../../ui/state-word.tsx';
 import { GroupActions } from './group-actions.tsx';
 import { TemporaryChips } from './temporary-chips.tsx';
 
-/** Name, state, how it stands in one line, and what can be done. */
+/** Name, state, summary and actions of a group. */
 export function GroupHead({ group }: { readonly group: GroupView }) {
   return (
     <header class="group-head">
@@ -23,7 +23,7 @@ export function GroupHead({ group }: { readonly group: GroupView }) {
       {group.kind !== 'configured' && <NoSettings group={group} />}
       <GroupActions group={group} />
       <TemporaryChips group={group} />
-      {/* Always there, so that what follows does not move when it comes and goes. */}
+      {/* Always rendered, so that the content below does not move. */}
       <p class="attention">
         <bdi>{attentionLine(attention.value, group.name)}</bdi>
       </p>
@@ -34,7 +34,7 @@ export function GroupHead({ group }: { readonly group: GroupView }) {
 function summaryOf(group: GroupView): string {
   const parts = [slotsInWords(slotsOfGroup(group))];
   if (group.cooling > 0) parts.push(`${count(group.cooling)} cooling down`);
-  parts.push(`${count(group.queued)} waiting`);
+  parts.push(`${count(group.queued)} queued`);
   const waitMs = oldestWaitMs(group, reportedAtOf(group.name), now.value);
   if (group.queued > 0) parts.push(`oldest ${duration(waitMs)}`);
   const until = group.paused_until;
@@ -43,17 +43,17 @@ function summaryOf(group: GroupView): string {
   return parts.join(' · ');
 }
 
-/** Groups that have no configuration of their own, and where what they do is decided. */
+/** Explains groups without a configuration of their own, and where to change them. */
 function NoSettings({ group }: { readonly group: GroupView }) {
   switch (group.kind) {
     case 'automatic':
       return (
         <p class="note">
-          Headgate made this group by itself. <em>Set limits</em> gives it settings of its own, and
-          keeps who runs, who waits and what was learned.{' '}
+          Headgate created this group automatically. <em>Set limits</em> gives it its own settings,
+          and keeps its calls, its queue and what it has learned.{' '}
           {may('admin') && (
             <a href={`/admin/new?like=${encodeURIComponent(group.name)}`}>
-              Make another group for these calls
+              Create another group for these calls
             </a>
           )}
         </p>
@@ -61,19 +61,19 @@ function NoSettings({ group }: { readonly group: GroupView }) {
     case 'key':
       return (
         <p class="note">
-          This group holds the limits of a key. They are changed with{' '}
+          This group enforces the limits of a key. To change them, edit{' '}
           <a href="/admin/keys">the key</a>.
         </p>
       );
     case 'team':
       return (
         <p class="note">
-          This group holds the limits of a team. They are changed with{' '}
+          This group enforces the limits of a team. To change them, edit{' '}
           <a href="/admin/keys#teams">the team</a>.
         </p>
       );
     case 'retired':
-      return <p class="note">This group is deleted. It is shown until its last call has ended.</p>;
+      return <p class="note">This group is deleted. It is shown until its last call ends.</p>;
     case 'configured':
       return null;
   }

@@ -16,9 +16,9 @@ import { useUsualHold } from './use-usual-hold.ts';
 import { WaiterTable } from './waiter-table.tsx';
 import './group.css';
 
-/** One group: its picture, who holds and who waits, its figures, its past, its decisions. */
+/** Page of a group: picture, leases, queue, figures, history and decisions. */
 export function GroupPage({ name = '' }: { readonly name?: string }) {
-  // Only whether there is such a group: its charts need not be drawn anew with each word of it.
+  // Subscribes only to its existence, so that the charts do not render on each update.
   const isThere = useComputed(() => groupNamed(name) !== undefined);
   if (!isAllReported.value) return <h1 aria-busy="true">{name}</h1>;
   if (!isThere.value) return <NoGroup name={name} />;
@@ -41,7 +41,6 @@ function LiveHead({ name }: { readonly name: string }) {
   return group === undefined ? null : <GroupHead group={group} />;
 }
 
-/** How the group stands now. */
 function LiveFigures({ name }: { readonly name: string }) {
   const group = groupNamed(name);
   if (group === undefined) return null;
@@ -55,7 +54,7 @@ function LiveFigures({ name }: { readonly name: string }) {
   );
 }
 
-/** Drawn anew each second, without the rest of the page. */
+/** Renders each second, separately from the rest of the page. */
 function LivePicture({ name }: { readonly name: string }) {
   const group = groupNamed(name);
   const known = detail.value?.name === name ? detail.value : null;
@@ -82,8 +81,8 @@ function NoGroup({ name }: { readonly name: string }) {
     <>
       <h1>{name}</h1>
       <p>
-        There is no group of this name now. A group that is made by itself appears after its first
-        call and goes when nobody has used it for ten minutes. <a href="/admin">All groups</a>
+        There is no group with this name. An automatic group appears with its first call, and
+        disappears after ten minutes without calls. <a href="/admin">All groups</a>
       </p>
     </>
   );

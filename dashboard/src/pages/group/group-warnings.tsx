@@ -8,7 +8,7 @@ import './group-warnings.css';
 
 const SHOWN_AT_FIRST = 5;
 
-/** List of what the group has warned of, the latest first: asked for anew with each warning of it that the feed tells. */
+/** Warnings of the group, newest first. They reload when the feed reports one. */
 export function GroupWarnings({ name }: { readonly name: string }) {
   const [isAll, showAll] = useState(false);
   const reported = warnings.value.find(({ group }) => group === name);
@@ -20,7 +20,7 @@ export function GroupWarnings({ name }: { readonly name: string }) {
     <section class="group-warnings" aria-labelledby="group-warnings" aria-busy={answer === null}>
       <h2 id="group-warnings">Warnings</h2>
       {answer?.ok === false && <p role="alert">{answer.problem.detail}</p>}
-      {answer?.ok === true && all.length === 0 && <p class="help">None so far.</p>}
+      {answer?.ok === true && all.length === 0 && <p class="help">No warnings yet.</p>}
       <ul>
         {shown.map(({ id, at, kind, partition, message, cleared_at }) => (
           <li key={id}>
@@ -35,7 +35,7 @@ export function GroupWarnings({ name }: { readonly name: string }) {
             {cleared_at !== undefined && (
               <small>
                 {' '}
-                over <When at={cleared_at} />
+                resolved <When at={cleared_at} />
               </small>
             )}
           </li>
@@ -43,7 +43,7 @@ export function GroupWarnings({ name }: { readonly name: string }) {
       </ul>
       {!isAll && all.length > shown.length && (
         <button type="button" onClick={() => showAll(true)}>
-          All {all.length}
+          Show all {all.length}
         </button>
       )}
     </section>

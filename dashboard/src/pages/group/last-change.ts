@@ -1,14 +1,14 @@
 import { api } from '../../api.ts';
 
-/** Says who changed what, after a change was refused because somebody else's came first. */
+/** Describes the last change of the configuration, after a request failed because of it. */
 export async function lastChangeOf(name: string): Promise<string> {
   const result = await api('listAudit', { query: { limit: 1 } });
   const [entry] = result.ok ? result.body.entries : [];
-  if (entry === undefined) return `Somebody changed the configuration: look at ${name} again.`;
+  if (entry === undefined) return `The configuration changed. Check ${name}, then try again.`;
   const changes = entry.changes.map(
     ({ path, from, to }) => `${path} from ${JSON.stringify(from)} to ${JSON.stringify(to)}`,
   );
-  return `Nothing was done, because ${entry.actor} changed the configuration meanwhile: ${
+  return `Nothing was changed, because ${entry.actor} changed the configuration first: ${
     changes.slice(0, 3).join(', ') || entry.action
-  }. Do it again if it is still right.`;
+  }. Try again if your change still applies.`;
 }

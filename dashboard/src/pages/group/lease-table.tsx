@@ -11,7 +11,7 @@ import { reservedRows } from './reserved-rows.ts';
 import { Tenant } from './tenant.tsx';
 import { useKeptFocus } from './use-kept-focus.ts';
 
-/** Table of who holds a slot, the oldest first. */
+/** Table of leases, oldest first. */
 export function LeaseTable({ name }: { readonly name: string }) {
   const root = useRef<HTMLDivElement>(null);
   useKeptFocus(root);
@@ -52,7 +52,7 @@ export function LeaseTable({ name }: { readonly name: string }) {
               <th class="number">Slots</th>
               <th>Expires</th>
               <th>
-                <span class="visually-hidden">What can be done</span>
+                <span class="visually-hidden">Actions</span>
               </th>
             </tr>
           </thead>
@@ -90,14 +90,16 @@ export function LeaseTable({ name }: { readonly name: string }) {
           </tbody>
         </table>
         {leases.length === 0 && (
-          <p class="help">No call {group?.unclaimed ? 'has come back yet' : 'holds a slot'}.</p>
+          <p class="help">
+            {group?.unclaimed ? 'No orphaned call has been reclaimed yet.' : 'No calls in flight.'}
+          </p>
         )}
       </div>
     </div>
   );
 }
 
-/** How many there are, and how many of them are listed. */
+/** Total of a list. If the list is cut, also the number of listed entries. */
 export function totalOf(total: number | undefined, listed: number): string {
   if (total === undefined) return '';
   return total > listed ? `the first ${listed} of ${total}` : String(total);

@@ -22,7 +22,7 @@ import { complain, say } from '../../ui/toasts.tsx';
 import '../../ui/state-word.css';
 import './member-rows.css';
 
-/** Each member of a group, in the order of its tiers. */
+/** Members of a group, in the order of their tiers. */
 export function MemberRows({ group }: { readonly group: GroupView }) {
   const members = (group.members ?? []).toSorted((a, b) => a.tier - b.tier);
   if (members.length === 0) return null;
@@ -31,7 +31,7 @@ export function MemberRows({ group }: { readonly group: GroupView }) {
   return (
     <section aria-labelledby="members-title">
       <h2 id="members-title">
-        Members <small>{members.length}, the places where its calls run</small>
+        Members <small>{members.length}, where its calls run</small>
       </h2>
       <ul class="members" aria-labelledby="members-title">
         {members.map((member) => (
@@ -60,7 +60,7 @@ interface RowProps {
   readonly member: MemberView;
   readonly scopes: NonNullable<GroupView['scopes']>;
   readonly hasTiers: boolean;
-  /** Members beside it that get calls. */
+  /** Number of other members that receive calls. */
   readonly others: number;
 }
 
@@ -73,14 +73,14 @@ function Row({ name, member, scopes, hasTiers, others }: RowProps) {
       <b>
         {member.id}
         <small>
-          {member.upstream ?? 'gone'}
+          {member.upstream ?? 'removed'}
           {hasTiers && `, tier ${member.tier}`}
         </small>
       </b>
       <svg
         class="picture small"
         role="img"
-        aria-label={sentenceOf(slots, NO_ACTOR)}
+        aria-label={sentenceOf(slots, NO_QUEUE)}
         viewBox={`-1 -2 ${WIDTH + 2} ${BAND + 4}`}
       >
         <SmallSlots slots={slots} />
@@ -104,8 +104,8 @@ function Row({ name, member, scopes, hasTiers, others }: RowProps) {
   );
 }
 
-/** Nobody waits at a member: its group has the one queue. */
-const NO_ACTOR = {
+/** Members have no queue of their own. */
+const NO_QUEUE = {
   queued: 0,
   queued_by_lane: { high: 0, normal: 0, low: 0 },
   oldest_wait_ms: 0,
@@ -122,12 +122,12 @@ function Switch({ name, member, others }: Omit<RowProps, 'scopes' | 'hasTiers'>)
     const back = isOut(member) ? await api('bringBackMember', { params }) : null;
     const result = back ?? (await api('takeOutMember', { params }));
     setBusy(false);
-    if (!result.ok) return complain(`Nothing was done. ${result.problem.detail}`);
+    if (!result.ok) return complain(`Nothing was changed. ${result.problem.detail}`);
     const silent = back?.ok === true ? back.body.unreachable.length : 0;
     if (silent === 0) say(done);
-    else complain(`${done} Pools that did not answer: ${silent}.`);
+    else complain(`${done} Pools that did not respond: ${silent}.`);
   };
-  const verb = isOut(member) ? 'Bring back' : 'Take out';
+  const verb = isOut(member) ? 'Restore member' : 'Eject member';
   return (
     <button
       type="button"

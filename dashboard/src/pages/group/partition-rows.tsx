@@ -6,7 +6,7 @@ import type { GroupView } from '../../model/status.ts';
 import { refusedForLimits } from '../../../../src/core/words/signal.ts';
 import { SmallPicture } from '../../picture/small-picture.tsx';
 
-/** Each pool of a split group, the most pressed first. */
+/** Pools of a partitioned group, the busiest first. */
 export function PartitionRows({ group }: { readonly group: GroupView }) {
   const pressed = group.partitions.toSorted((a, b) => pressureOf(b) - pressureOf(a));
   return (
@@ -36,7 +36,7 @@ function Row({ pool }: { readonly pool: PartitionView }) {
         <b title={name}>
           <bdi>{shown}</bdi>
         </b>
-        <span role="alert">cannot be reached: {pool.error}</span>
+        <span role="alert">unreachable: {pool.error}</span>
       </>
     );
   }
@@ -49,9 +49,9 @@ function Row({ pool }: { readonly pool: PartitionView }) {
       <SmallPicture slots={slots} queue={pool} />
       <span>
         {slotsInWords(slots)}
-        {pool.retired === true && ', gets no new calls'}
+        {pool.retired === true && ', receives no new calls'}
       </span>
-      <span>{count(pool.queued)} waiting</span>
+      <span>{count(pool.queued)} queued</span>
       <span>p95 {duration(pool.wait_p95_ms)}</span>
       <span>429s in 1 h {count(refusedForLimits(pool.last_hour.refusals))}</span>
     </>

@@ -4,7 +4,7 @@ import type * as Parts from './past.ts';
 
 type PastSections = typeof Parts;
 
-/** Charts, warnings and decisions of a group, as soon as their code is there. It is tried again when the feed is back. */
+/** Charts, warnings and decisions of a group. Their code loads separately, and again when the feed reconnects. */
 export function PastSections({ name }: { readonly name: string }) {
   const [past, setPast] = useState<PastSections | null>(null);
   const [hasFailed, setFailed] = useState(false);
@@ -24,7 +24,7 @@ export function PastSections({ name }: { readonly name: string }) {
     <section class="past" aria-busy={!hasFailed}>
       {hasFailed && (
         <p role="alert">
-          The charts and the decisions could not be loaded. They come when Headgate answers again.
+          Charts and decisions could not be loaded. They load when Headgate responds again.
         </p>
       )}
     </section>

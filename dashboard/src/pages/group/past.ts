@@ -1,4 +1,4 @@
-/** The past of a group: a file of its own, for which nobody waits who looks at what is now. */
+/** History of a group, in a separate file, so that the current state loads first. */
 export { GroupCharts } from './charts/group-charts.tsx';
 export { Decisions } from './decisions/decisions.tsx';
 export { GroupWarnings } from './group-warnings.tsx';

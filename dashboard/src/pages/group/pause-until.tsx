@@ -5,7 +5,6 @@ import { Modal } from '../../ui/modal.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 import { UntilChoice } from '../../ui/until-choice.tsx';
 
-/** Button for a pause with an end. */
 export function PauseUntil({ name }: { readonly name: string }) {
   const [isOpen, setOpen] = useState(false);
   const [lasts, setLasts] = useState<TemporaryChoice | null>({});
@@ -30,8 +29,8 @@ export function PauseUntil({ name }: { readonly name: string }) {
       </button>
       {isOpen && (
         <Modal title={`Pause ${name}`} onClose={() => setOpen(false)}>
-          <p>Nothing new is granted: calls queue. What is in flight goes on to its end.</p>
-          <UntilChoice id="pause-until" unending="until it is resumed" onChange={setLasts} />
+          <p>New calls queue. Calls in flight continue to the end.</p>
+          <UntilChoice id="pause-until" unending="until resumed" onChange={setLasts} />
           <div class="actions">
             <button type="button" onClick={() => setOpen(false)}>
               Cancel

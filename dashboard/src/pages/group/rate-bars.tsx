@@ -6,20 +6,20 @@ import { Figure } from './figure.tsx';
 
 interface RateBarsProps {
   readonly rates: NonNullable<GroupView['rates']>;
-  /** As configured; null: the default. */
+  /** Configured burst. null means the default. */
   readonly burst: number | null;
 }
 
-/** Bars of what may go at once now, of each limit of requests and tokens. */
+/** Available part of each request and token limit. */
 export function RateBars({ rates, burst }: RateBarsProps) {
   return (
     <>
       {Object.entries(rates).map(([name, { limit, left }]) => {
         const atOnce = atOnceOf(name, limit, burst);
-        const per = name.endsWith('d') ? 'in 24 hours' : 'a minute';
+        const per = name.endsWith('d') ? 'per 24 hours' : 'per minute';
         return (
           <Figure name={`${name}, ${count(limit)} ${per}`} key={name}>
-            <b>{count(Math.max(0, left))}</b> of {count(atOnce)} may go now
+            <b>{count(Math.max(0, left))}</b> of {count(atOnce)} available now
             <Level part={left / atOnce} isBad={left <= 0} />
           </Figure>
         );

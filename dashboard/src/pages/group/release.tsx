@@ -1,37 +1,36 @@
 import { api } from '../../api.ts';
 import { exact, duration } from '../../format.ts';
-import { hearsLate, KINDS } from '../../model/kinds.ts';
+import { stopsAtRenewal, KINDS } from '../../model/kinds.ts';
 import { partitionName } from '../../model/decoded.ts';
 import type { LeaseView } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { confirm, report } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 
-/** State of a lease, in a word or three. */
 export const LEASE_STATES: Readonly<Record<LeaseView['state'], string>> = {
   held: 'held',
-  revoking: 'is taken back',
-  cooling: 'cools down',
+  revoking: 'being released',
+  cooling: 'cooling down',
 };
 
-/** Whether whoever looks may take the slot back. */
+/** Whether the user may release the slot. */
 function isReleasable({ state }: LeaseView): boolean {
   return may('operator') && state === 'held';
 }
 
-/** Shows everything about a lease, and takes its slot back where that is wished and allowed. */
+/** Shows the details of a lease, and offers to release its slot. */
 export async function openLease(name: string, lease: LeaseView, ageMs: number): Promise<void> {
   const facts = <Facts lease={lease} ageMs={ageMs} />;
-  if (!isReleasable(lease)) return report({ title: 'A slot', says: facts });
+  if (!isReleasable(lease)) return report({ title: 'Slot', says: facts });
   const isSure = await confirm({
-    title: 'Take this slot back?',
+    title: 'Release this slot?',
     says: (
       <>
         {facts}
         <p>
-          {hearsLate(lease)
-            ? 'Its holder is told to stop at its next renewal, within 15 s. When it has, or after 45 s, '
-            : 'The call is cut off: its upstream call is aborted, its caller gets a broken answer, and then '}
+          {stopsAtRenewal(lease)
+            ? 'Its holder receives the request to stop with its next renewal, within 15 s. When it has stopped, or after 45 s, '
+            : 'Headgate aborts the upstream call, and the caller receives an incomplete response. Then '}
           {lease.slots === 1 ? 'the slot is' : `${lease.slots} slots are`} free.
         </p>
       </>
@@ -41,10 +40,10 @@ export async function openLease(name: string, lease: LeaseView, ageMs: number): 
   if (!isSure) return undefined;
   const result = await api('releaseLease', { params: { name, id: lease.id } });
   if (result.ok) {
-    const until = hearsLate(lease) ? 'its holder has stopped' : 'the upstream call is aborted';
-    say(`The slot is taken back as soon as ${until}.`);
-  } else if (result.status === 404) say('That call had just ended by itself.');
-  else complain(`The slot was not taken back. ${result.problem.detail}`);
+    const until = stopsAtRenewal(lease) ? 'its holder has stopped' : 'the upstream call is aborted';
+    say(`The slot becomes free as soon as ${until}.`);
+  } else if (result.status === 404) say('That call had already ended.');
+  else complain(`The slot was not released. ${result.problem.detail}`);
   return undefined;
 }
 
@@ -83,7 +82,7 @@ function Facts({ lease, ageMs }: { readonly lease: LeaseView; readonly ageMs: nu
   );
 }
 
-/** Button that takes the slot of a lease back, after a question. */
+/** Button that releases the slot of a lease, after a confirmation. */
 export function Release(props: {
   readonly name: string;
   readonly lease: LeaseView;

@@ -1,7 +1,7 @@
-/** Maximum of rows that are kept free before they are there: a screen has more below. */
+/** Maximum of reserved rows, which fills a screen. */
 const RESERVED_MAX = 8;
 
-/** Keeps a list as high as its rows will make it, so that what stands below does not move when they come. */
+/** Reserves the height of expected rows, so that content below does not move when they arrive. */
 export function reservedRows(expected: number | null | undefined): Record<string, string> {
   return { '--rows': String(Math.min(RESERVED_MAX, expected ?? RESERVED_MAX)) };
 }

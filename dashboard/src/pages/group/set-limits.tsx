@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { complain, say } from '../../ui/toasts.tsx';
 
-/** Gives an automatic group an entry of its own, with the limit that it has now, and leads to its form. */
+/** Creates a configuration for an automatic group, with its current limit, and opens the form. */
 export function SetLimits({ name }: { readonly name: string }) {
   const { route } = useLocation();
   const [isBusy, setBusy] = useState(false);
@@ -11,9 +11,9 @@ export function SetLimits({ name }: { readonly name: string }) {
     setBusy(true);
     const result = await api('configureGroup', { params: { name } });
     setBusy(false);
-    // Somebody else was faster: then it can be edited all the same.
+    // 409: it is configured already, and can be edited.
     if (!result.ok && result.problem.status !== 409) return complain(result.problem.detail);
-    say(`${name} has settings of its own now, with the limit that it had.`);
+    say(`${name} now has its own settings, with its previous limit.`);
     route(`/admin/groups/${encodeURIComponent(name)}/edit`);
   };
   return (

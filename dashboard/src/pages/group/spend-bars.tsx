@@ -12,15 +12,15 @@ interface BudgetAmounts {
 
 interface SpendBarsProps {
   readonly spend: NonNullable<GroupView['spend']>;
-  /** Null: not known, or none. */
+  /** null if there is none, or it is unknown. */
   readonly budget: BudgetAmounts | null;
 }
 
-/** Bars of what was spent in the present hour, day and month, against the budget of each. */
+/** Spend of the current hour, day and month in UTC, with their budgets. */
 export function SpendBars({ spend, budget }: SpendBarsProps) {
   const spans = [
     { name: 'this hour', spent: spend.hour_usd, of: budget?.per_hour ?? null },
-    { name: 'this day', spent: spend.day_usd, of: budget?.per_day ?? null },
+    { name: 'today', spent: spend.day_usd, of: budget?.per_day ?? null },
     { name: 'this month', spent: spend.month_usd, of: budget?.per_month ?? null },
   ];
   const free = spans.filter(({ of }) => of === null);
@@ -46,12 +46,12 @@ export function SpendBars({ spend, budget }: SpendBarsProps) {
         </Figure>
       )}
       {spend.reserved_usd > 0 && (
-        <Figure name="Set aside for calls in flight">
+        <Figure name="Reserved for calls in flight">
           <b>{usd(spend.reserved_usd)}</b>
         </Figure>
       )}
       {most.length > 0 && (
-        <Figure name="Spent most this day">
+        <Figure name="Highest spend today">
           {most.slice(0, 3).map(([tenant, spent]) => (
             <span class="count" key={tenant}>
               <b>{usd(spent)}</b> <Said name={tenant} />

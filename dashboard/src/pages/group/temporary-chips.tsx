@@ -7,12 +7,12 @@ import { backPatch, type TemporaryView } from '../../model/temporary.ts';
 import { may } from '../../session.ts';
 import { complain, say } from '../../ui/toasts.tsx';
 
-/** Fields of a group that go back by themselves, each with its end. */
+/** Fields of a group that revert automatically, each with its end. */
 export function TemporaryChips({ group }: { readonly group: GroupView }) {
   const { name, temporary = [] } = group;
   if (temporary.length === 0) return null;
   return (
-    <ul class="temporary" aria-label="For a while">
+    <ul class="temporary" aria-label="Temporary changes">
       {temporary.map((one) => (
         <Chip key={one.field} name={name} one={one} />
       ))}
@@ -22,10 +22,10 @@ export function TemporaryChips({ group }: { readonly group: GroupView }) {
 
 function Chip({ name, one }: { readonly name: string; readonly one: TemporaryView }) {
   const patch = backPatch(one);
-  const goBack = async (): Promise<void> => {
+  const revert = async (): Promise<void> => {
     if (patch === null) return;
     const result = await api('patchGroup', { params: { name }, body: { ...patch } });
-    if (result.ok) say(`${one.field} is back.`);
+    if (result.ok) say(`${one.field} is reverted.`);
     else complain(`${one.field}: ${result.problem.detail}`);
   };
   return (
@@ -36,8 +36,8 @@ function Chip({ name, one }: { readonly name: string; readonly one: TemporaryVie
         {shortText(one.from) ?? 'as before'}
       </span>
       {patch !== null && may('admin') && (
-        <button type="button" class="quiet" onClick={() => void goBack()}>
-          Go back now
+        <button type="button" class="quiet" onClick={() => void revert()}>
+          Revert now
         </button>
       )}
     </li>

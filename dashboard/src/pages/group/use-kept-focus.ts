@@ -2,9 +2,8 @@ import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 /**
- * Keeps the focus of whoever works in a list with the keyboard while its rows come, go and change
- * places: at the same thing (named by `data-focus`), or where that is gone, at the list. Never at what
- * took its place: a key that was about to be pressed would hit somebody else's call.
+ * Keeps the keyboard focus while the rows of a list change. It stays on the same control, named by `data-focus`. If that
+ * is gone, the list gets the focus, never the control that took its place: the next key press would affect another call.
  */
 export function useKeptFocus(root: RefObject<HTMLElement | null>): void {
   const had = useRef<string | null>(null);
@@ -14,7 +13,7 @@ export function useKeptFocus(root: RefObject<HTMLElement | null>): void {
     const enter = ({ target }: FocusEvent): void => {
       had.current = target instanceof HTMLElement ? (target.dataset['focus'] ?? null) : null;
     };
-    // A thing that is taken out loses its focus too, and a dialog gives it back: neither is leaving.
+    // Removed controls lose the focus too, and dialogs return it. Neither counts as leaving the list.
     const leave = ({ relatedTarget }: FocusEvent): void => {
       if (!(relatedTarget instanceof Element)) return;
       if (relatedTarget.closest('dialog') === null) had.current = null;

@@ -4,12 +4,12 @@ import { median } from '../../model/cells.ts';
 import type { Detail } from '../../model/status.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 
-/** Maximum of calls whose holds say what is usual. */
+/** Number of recent calls that define the usual hold. */
 const SAMPLES_MAX = 100;
 
 /**
- * How long a call of this group usually holds its slot, in milliseconds: the middle of the last calls,
- * read once, and of those that have ended since. Null: none has ended that is known.
+ * Usual hold of a call in this group, in milliseconds: the median of the last calls, loaded once, and of calls that
+ * ended since. null if no ended call is known.
  */
 export function useUsualHold(name: string, detail: Detail | null): number | null {
   const query = { outcome: 'granted', limit: SAMPLES_MAX } as const;

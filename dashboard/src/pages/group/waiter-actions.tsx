@@ -11,29 +11,30 @@ interface WaiterActionsProps {
   readonly waiter: WaiterView;
 }
 
-/** Puts one call first, into another lane, or out of the queue. */
+/** Moves a queued call to the front or to another lane, or cancels it. */
 export function WaiterActions({ name, waiter }: WaiterActionsProps) {
   const { ticket, tenant } = waiter;
-  const whose = isolated(tenant);
+  const tenantName = isolated(tenant);
   const params = { name, ticket };
 
   const first = async (): Promise<void> => {
     const result = await api('promoteWaiter', { params, body: {} });
-    report(result, `The call of ${whose} goes first.`);
+    report(result, `The call of ${tenantName} is at the front of the queue.`);
   };
   const move = async (lane: string): Promise<void> => {
     const to = LANES.find((one) => one === lane);
     if (to === undefined || to === waiter.lane) return;
     const result = await api('promoteWaiter', { params, body: { lane: to } });
-    report(result, `The call of ${whose} waits in the lane ${to}.`);
+    report(result, `The call of ${tenantName} is in lane ${to}.`);
   };
   const cancel = async (): Promise<void> => {
     const isSure = await confirm({
-      title: 'Take this call out of the queue?',
-      says: `The call of ${whose} has waited for ${duration(waiter.waited_ms)}. Its caller is refused with 409 and told not to try again. Nobody else is touched.`,
-      verb: 'Take out',
+      title: 'Remove this call from the queue?',
+      says: `The call of ${tenantName} has waited for ${duration(waiter.waited_ms)}. Its caller receives 409 and should not retry. Other calls are not affected.`,
+      verb: 'Remove call',
     });
-    if (isSure) report(await api('cancelWaiter', { params }), `The call of ${whose} is taken out.`);
+    if (!isSure) return;
+    report(await api('cancelWaiter', { params }), `The call of ${tenantName} is cancelled.`);
   };
 
   return (
@@ -43,10 +44,10 @@ export function WaiterActions({ name, waiter }: WaiterActionsProps) {
         class="quiet"
         data-focus={`${ticket} first`}
         disabled={waiter.position === 0}
-        aria-label={`Put the call of ${tenant} first`}
+        aria-label={`Move the call of ${tenant} to the front`}
         onClick={() => void first()}
       >
-        First
+        Move to front
       </button>
       <select
         data-focus={`${ticket} lane`}
@@ -79,6 +80,6 @@ type ActionResult =
 
 function report(result: ActionResult, done: string): void {
   if (result.ok) say(done);
-  else if (result.status === 404) say('That call does not wait any more.');
-  else complain(`Nothing was done. ${result.problem.detail}`);
+  else if (result.status === 404) say('That call is no longer queued.');
+  else complain(`Nothing was changed. ${result.problem.detail}`);
 }

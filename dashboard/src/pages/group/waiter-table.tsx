@@ -16,7 +16,7 @@ import { Tenant } from './tenant.tsx';
 import { useKeptFocus } from './use-kept-focus.ts';
 import { WaiterActions } from './waiter-actions.tsx';
 
-/** Table of who waits, in the order in which they will be granted. */
+/** Table of queued calls, in scheduling order. */
 export function WaiterTable({ name }: { readonly name: string }) {
   const root = useRef<HTMLDivElement>(null);
   useKeptFocus(root);
@@ -32,7 +32,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
   return (
     <div>
       <h2 id="waiters-title">
-        Waiting <small>{totalOf(known?.waiters_total, waiters.length)}</small>
+        Queued <small>{totalOf(known?.waiters_total, waiters.length)}</small>
       </h2>
       <div
         class="table long waiters"
@@ -50,7 +50,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
               <th>Lane</th>
               {areOfKinds && <th>Kind</th>}
               <th class="number">Waited</th>
-              <th class="number">To go</th>
+              <th class="number">Estimate</th>
               <th>Waits for</th>
               <th>Tenant</th>
               <th>Agent</th>
@@ -58,7 +58,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
               {hasMembers && <th>Members</th>}
               {isSplit && <th>Partition</th>}
               <th>
-                <span class="visually-hidden">What can be done</span>
+                <span class="visually-hidden">Actions</span>
               </th>
             </tr>
           </thead>
@@ -68,7 +68,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
                 <td class="number ahead">{waiter.position}</td>
                 <td class="lane">
                   <i class={`mark ${waiter.lane}`} /> {waiter.lane}
-                  {waiter.promoted && ', goes first'}
+                  {waiter.promoted && ', at the front'}
                 </td>
                 {areOfKinds && <td>{KINDS[waiter.kind ?? 'call']}</td>}
                 <td class="number age">{duration(waiter.waited_ms + sinceMs)}</td>
@@ -94,14 +94,14 @@ export function WaiterTable({ name }: { readonly name: string }) {
             ))}
           </tbody>
         </table>
-        {waiters.length === 0 && <p class="help">No calls wait here.</p>}
+        {waiters.length === 0 && <p class="help">No queued calls.</p>}
       </div>
       {group !== undefined && <WaitNotes group={group} sinceMs={sinceMs} />}
     </div>
   );
 }
 
-/** Says why there are no estimates, and where else calls of the group wait. */
+/** Explains missing estimates, and where else calls of the group are queued. */
 function WaitNotes({ group, sinceMs }: { readonly group: GroupView; readonly sinceMs: number }) {
   const stalled = stalledInWords(group, sinceMs);
   const { waiting_elsewhere: elsewhere = [] } = group;
@@ -114,7 +114,7 @@ function WaitNotes({ group, sinceMs }: { readonly group: GroupView; readonly sin
             <Fragment key={name}>
               {index > 0 && ', '}
               {count(calls)} {calls === 1 ? 'call' : 'calls'} of this group{' '}
-              {calls === 1 ? 'waits' : 'wait'} in{' '}
+              {calls === 1 ? 'is' : 'are'} queued in{' '}
               <a href={`/admin/groups/${encodeURIComponent(name)}`}>{name}</a>
             </Fragment>
           ))}

@@ -18,7 +18,6 @@ interface AdminKeyDialogProps {
   readonly onChanged: () => void;
 }
 
-/** Makes a key of the admin API. */
 export function AdminKeyDialog({ onClose, onChanged }: AdminKeyDialogProps) {
   const draft = useDraft(schema, BLANK);
   const [secret, setSecret] = useState<string | null>(null);
@@ -46,7 +45,7 @@ export function AdminKeyDialog({ onClose, onChanged }: AdminKeyDialogProps) {
     return (
       <SecretOnce
         key="secret"
-        title="The new admin key"
+        title="New admin key"
         secret={secret}
         snippet={adminKeySnippet(location.origin, secret)}
         onClose={close}

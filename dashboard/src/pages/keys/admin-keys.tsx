@@ -8,7 +8,7 @@ import { useAnswer } from '../../ui/use-answer.ts';
 import { When } from '../../ui/when.tsx';
 import { AdminKeyDialog } from './admin-key-dialog.tsx';
 
-/** Keys of the admin API and of this page, beside the ADMIN_TOKEN. */
+/** Keys for the admin API and this page, in addition to ADMIN_TOKEN. */
 export function AdminKeys() {
   return (
     <section class="admin-keys" aria-labelledby="admin-keys">
@@ -17,7 +17,7 @@ export function AdminKeys() {
       ) : (
         <>
           <h2 id="admin-keys">Admin keys</h2>
-          <p class="help">Seeing and making admin keys takes the role admin.</p>
+          <p class="help">Viewing and creating admin keys requires the admin role.</p>
         </>
       )}
     </section>
@@ -40,15 +40,15 @@ function AdminKeyList() {
         </button>
       </header>
       <p class="help">
-        For this page and the admin API, beside the <code>ADMIN_TOKEN</code>. A viewer looks; an
-        operator pauses, drains, takes leases back, cancels and promotes besides; an admin does
-        everything.
+        For this page and the admin API, in addition to <code>ADMIN_TOKEN</code>. A viewer reads
+        everything. An operator also pauses, drains, releases leases, and cancels and promotes
+        calls. An admin can do everything.
       </p>
       {answer?.ok === false && <p role="alert">{answer.problem.detail}</p>}
       {answer?.ok === true && keys.length === 0 && (
         <p>
-          There is none: only the ADMIN_TOKEN opens this page. Give everybody a key of their own,
-          and the audit log tells who changed what.
+          No admin keys yet. Only ADMIN_TOKEN opens this page. Create a key for each person, and the
+          audit log shows who changed what.
         </p>
       )}
       {keys.length > 0 && (
@@ -59,10 +59,10 @@ function AdminKeyList() {
                 <th scope="col">Key</th>
                 <th scope="col">Role</th>
                 <th scope="col">State</th>
-                <th scope="col">Made</th>
+                <th scope="col">Created</th>
                 <th scope="col">Expires</th>
                 <th scope="col">
-                  <span class="visually-hidden">What to do with it</span>
+                  <span class="visually-hidden">Actions</span>
                 </th>
               </tr>
             </thead>
@@ -106,9 +106,7 @@ function AdminKeyList() {
 }
 
 async function remove(id: string): Promise<void> {
-  const says = (
-    <p>Whoever is signed in with it is signed out at once, and its requests are refused.</p>
-  );
+  const says = <p>Sessions with this key end immediately, and its requests are rejected.</p>;
   if (!(await confirm({ title: `Delete ${id}?`, says, verb: 'Delete admin key' }))) return;
   const result = await api('deleteAdminKey', { params: { id } });
   if (result.ok) say(`Deleted ${id}.`);

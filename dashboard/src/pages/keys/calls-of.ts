@@ -1,12 +1,12 @@
 import { api } from '../../api.ts';
 import { groups } from '../../feed.ts';
 
-/** Maximum of groups that are asked; with more the figures are said to be the least. */
+/** Maximum of queried groups. If there are more, the numbers are lower bounds. */
 const GROUPS_MAX = 20;
 
-/** How many calls of a key wait and are in flight, as far as the groups in use tell. */
+/** Number of queued calls and calls in flight of a key, as far as the queried groups report. */
 export async function callsOf(id: string) {
-  // The key's own group holds the same calls, before they ask the others.
+  // The key's own group has the same calls, before they enter other groups.
   const busy = groups.peek().map((group) => group.peek());
   const asked = busy.filter(({ queued, in_use }) => queued + in_use > 0);
   const answers = await Promise.all(
@@ -24,7 +24,7 @@ export async function callsOf(id: string) {
     }),
   );
   const waiting = new Set(answers.flatMap(({ waiters }) => waiters.map(({ ticket }) => ticket)));
-  // One call has a lease in each of its groups; the group with the most of them counts.
+  // A call has a lease in each of its groups, so the group with the most leases counts.
   const inFlight = Math.max(0, ...answers.map(({ leases }) => leases.length));
   return { waiting: waiting.size, inFlight, isPart: asked.length > GROUPS_MAX };
 }

@@ -1,4 +1,5 @@
 import { api } from '../../api.ts';
+import { plural } from '../../format.ts';
 import type { Key } from '../../model/keys.ts';
 import { may } from '../../session.ts';
 import { ChangeWarnings } from '../../ui/change-warnings.tsx';
@@ -6,10 +7,8 @@ import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 import { callsOf } from './calls-of.ts';
 
-/** Handler of what somebody wants to do with a key. */
 export type OnAct = (act: 'edit' | 'rotate' | 'revoke' | 'delete', id: string) => void;
 
-/** Actions of an admin on a key. */
 export function KeyActions({ of: key, onAct }: { readonly of: Key; readonly onAct: OnAct }) {
   if (!may('admin')) return null;
   const { id, state } = key;
@@ -50,37 +49,34 @@ export function KeyActions({ of: key, onAct }: { readonly of: Key; readonly onAc
   );
 }
 
-/** Takes a key back, after saying to how many calls that happens. */
+/** Revokes a key, after a confirmation with the number of affected calls. */
 export async function revokeKey(id: string): Promise<void> {
   const [{ waiting, inFlight, isPart }, preview] = await Promise.all([
     callsOf(id),
     api('previewKey', { params: { id }, query: { as: 'revoke' } }),
   ]);
-  const least = isPart ? 'at least ' : '';
+  const least = isPart ? 'At least ' : '';
   const says = (
     <>
       <p>
-        New calls are refused within 5 seconds everywhere. {least}
-        {waiting === 1 ? '1 call that waits is' : `${waiting} calls that wait are`} taken out of the
-        queue; {least}
-        {inFlight === 1 ? '1 call in flight goes' : `${inFlight} calls in flight go`} on to the end.
+        New calls are rejected within 5 seconds everywhere. {least}
+        {plural(waiting, 'queued call')} {waiting === 1 ? 'is' : 'are'} cancelled. {least}
+        {plural(inFlight, 'call')} in flight {inFlight === 1 ? 'continues' : 'continue'} to the end.
       </p>
       {preview.ok && <ChangeWarnings preview={preview.body} />}
-      <p>It cannot be taken back: the key stays in the list, revoked, until it is deleted.</p>
+      <p>This cannot be undone. The key stays in the list as revoked until it is deleted.</p>
     </>
   );
   if (!(await confirm({ title: `Revoke ${id}?`, says, verb: 'Revoke key' }))) return;
   const result = await api('revokeKey', { params: { id } });
   if (!result.ok) return complain(result.problem.detail);
   const gone = result.body.waiters_cancelled;
-  say(
-    `Revoked ${id}; ${gone === 1 ? '1 waiting call was' : `${gone} waiting calls were`} taken out.`,
-  );
+  say(`Revoked ${id}. ${plural(gone, 'queued call')} ${gone === 1 ? 'was' : 'were'} cancelled.`);
 }
 
-/** Forgets a key that was revoked. */
+/** Deletes a revoked key. */
 export async function deleteKey(id: string): Promise<void> {
-  const says = <p>It disappears from the list. The audit log keeps that it was there.</p>;
+  const says = <p>The key disappears from the list. The audit log keeps its history.</p>;
   if (!(await confirm({ title: `Delete ${id}?`, says, verb: 'Delete key' }))) return;
   const result = await api('deleteKey', { params: { id } });
   if (result.ok) say(`Deleted ${id}.`);

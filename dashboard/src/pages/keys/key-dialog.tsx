@@ -19,13 +19,13 @@ const FIELDS = new Map(fieldsOf(keyDocumentSchema).map((field) => [field.path, f
 const SHOWN = KEY_SECTIONS.flatMap(({ fields }) => Object.keys(fields));
 
 interface KeyDialogProps {
-  /** Undefined: a new one. */
+  /** undefined for a new key. */
   readonly id?: string;
   readonly onClose: () => void;
   readonly onChanged: () => void;
 }
 
-/** Makes a key, or changes what one may do. */
+/** Creates or edits a key. */
 export function KeyDialog(props: KeyDialogProps) {
   const { id, onClose } = props;
   const [answer] = useAnswer(
@@ -82,7 +82,7 @@ function KeyForm(
   const { secret, theirs } = saving;
   if (secret !== null) {
     const snippet = keySnippet(location.origin, secret.text);
-    const title = `The key of ${secret.id}`;
+    const title = `Key for ${secret.id}`;
     return (
       <SecretOnce
         key="secret"
@@ -113,7 +113,7 @@ function KeyForm(
             <div class="fields">
               {Object.entries(section.fields).map(([path, label]) => {
                 const field = FIELDS.get(path);
-                // A key cannot be renamed: its id stands in the title.
+                // A key cannot be renamed. The title shows its id.
                 if (field === undefined || (path === 'id' && id !== undefined)) return null;
                 return (
                   <SchemaField
@@ -158,13 +158,12 @@ function KeyForm(
   );
 }
 
-/** Names of teams that there are. */
 async function askTeams(): Promise<string[]> {
   const result = await api('listTeams', { query: { limit: 1_000 } });
   return result.ok ? result.body.teams.map(({ id }) => id) : [];
 }
 
-/** Groups of keys and teams are none that a key may be let into. */
+/** Keys cannot be granted access to the groups of keys and teams. */
 function isNamable(name: string): boolean {
   return !/^(key|team):/.test(name);
 }

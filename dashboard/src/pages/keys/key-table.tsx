@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { plural } from '../../format.ts';
 import { limitsText, type Key } from '../../model/keys.ts';
 import type { SpentOf } from '../../model/teams.ts';
 import { When } from '../../ui/when.tsx';
@@ -7,17 +8,17 @@ import { SpentCells, SpentHeadings } from './spent-cells.tsx';
 
 interface KeyTableProps {
   readonly keys: readonly Key[];
-  /** When each was last rotated, by id. */
+  /** Time of the last rotation by id. */
   readonly rotatedAt: ReadonlyMap<string, string>;
-  /** Costs by id; null: not known. */
+  /** Costs by id. null if unknown. */
   readonly spent: ReadonlyMap<string, SpentOf> | null;
   readonly onAct: OnAct;
 }
 
-/** Maximum of rows that are shown; more are searched rather than read. */
+/** Maximum of shown rows. Longer lists are searched. */
 const ROWS_MAX = 200;
 
-/** Everything about every key that is no secret. */
+/** Table of gateway keys, without secrets. */
 export function KeyTable({ keys, rotatedAt, spent, onAct }: KeyTableProps) {
   const [search, setSearch] = useState('');
   const wanted = search.trim().toLowerCase();
@@ -29,11 +30,11 @@ export function KeyTable({ keys, rotatedAt, spent, onAct }: KeyTableProps) {
       <input
         type="search"
         aria-label="Find a key"
-        placeholder="Find a key by its id, note or team"
+        placeholder="Find a key by id, note or team"
         value={search}
         onInput={(event) => setSearch(event.currentTarget.value)}
       />
-      <div class="table" tabIndex={0} role="region" aria-label="Keys of callers">
+      <div class="table" tabIndex={0} role="region" aria-label="Gateway keys">
         <table>
           <thead>
             <tr>
@@ -49,7 +50,7 @@ export function KeyTable({ keys, rotatedAt, spent, onAct }: KeyTableProps) {
               <th scope="col">Expires</th>
               <th scope="col">Rotated</th>
               <th scope="col">
-                <span class="visually-hidden">What to do with it</span>
+                <span class="visually-hidden">Actions</span>
               </th>
             </tr>
           </thead>
@@ -68,8 +69,8 @@ export function KeyTable({ keys, rotatedAt, spent, onAct }: KeyTableProps) {
       </div>
       <p class="help" role="status">
         {found.length > ROWS_MAX
-          ? `${ROWS_MAX} of ${found.length} are shown: search for the others.`
-          : `${found.length} of ${keys.length} keys`}
+          ? `${ROWS_MAX} of ${plural(found.length, 'key')} are shown. Search to find the others.`
+          : `${found.length} of ${plural(keys.length, 'key')}`}
       </p>
     </>
   );
@@ -109,7 +110,7 @@ function Row(props: {
         {rotatedAt === undefined ? <span class="dim">–</span> : <When at={rotatedAt} />}
         {key.previous_expires_at !== null && (
           <small>
-            the one before ends <When at={key.previous_expires_at} />
+            previous key expires <When at={key.previous_expires_at} />
           </small>
         )}
       </td>

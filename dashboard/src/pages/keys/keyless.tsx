@@ -1,8 +1,7 @@
 import { api } from '../../api.ts';
-import { count } from '../../format.ts';
+import { count, plural } from '../../format.ts';
 import { When } from '../../ui/when.tsx';
 
-/** Callers without a gateway key, within the last hour. */
 export async function askKeyless() {
   const result = await api('listKeyless');
   return result.ok ? result.body : null;
@@ -10,7 +9,7 @@ export async function askKeyless() {
 
 type Keyless = NonNullable<Awaited<ReturnType<typeof askKeyless>>>;
 
-/** Lists the callers that would be refused if a key were required of all. */
+/** Callers that would be refused if a gateway key were required. */
 export function KeylessCallers({ of: keyless }: { readonly of: Keyless }) {
   const { callers, sums } = keyless;
   if (callers.length === 0) return null;
@@ -18,9 +17,9 @@ export function KeylessCallers({ of: keyless }: { readonly of: Keyless }) {
     <section class="keyless" aria-labelledby="keyless-title">
       <h2 id="keyless-title">Callers without a gateway key</h2>
       <p class="help">
-        {callersText(sums)} in the last hour. They would be refused if a key were required of them.
-        To move them one by one, set <code>require_key: false</code> in the configuration, give them
-        keys, and require a key when this list is empty.
+        {callersText(sums)} in the last hour. They would be refused if a key were required. To
+        migrate them one by one, set <code>require_key: false</code> in the configuration, and give
+        them keys. Require a key when this list is empty.
       </p>
       <div
         class="table"
@@ -45,7 +44,7 @@ export function KeylessCallers({ of: keyless }: { readonly of: Keyless }) {
                 <th scope="row">{one.upstream}</th>
                 <td>
                   {one.caller === null ? (
-                    <span class="dim">others together</span>
+                    <span class="dim">all others</span>
                   ) : (
                     <code>{one.caller}</code>
                   )}
@@ -63,8 +62,6 @@ export function KeylessCallers({ of: keyless }: { readonly of: Keyless }) {
   );
 }
 
-/** Words how many callers made how many calls. */
 function callersText({ callers, calls }: Keyless['sums']): string {
-  const who = callers === 1 ? '1 caller' : `${count(callers)} callers`;
-  return `${who} with ${calls === 1 ? '1 call' : `${count(calls)} calls`}`;
+  return `${plural(callers, 'caller')} with ${plural(calls, 'call')}`;
 }

@@ -14,12 +14,11 @@ import { Teams } from './teams.tsx';
 import { useSpent } from './use-spent.ts';
 import './keys.css';
 
-/** The dialog that is open. */
 type OpenKeyDialog =
   | { readonly kind: 'new' }
   | { readonly kind: 'edit' | 'rotate'; readonly id: string };
 
-/** Keys of callers, and below them keys of the admin API. */
+/** Gateway keys, teams and admin keys. */
 export function KeysPage() {
   const [answer, again] = useAnswer(askKeys, [version.value]);
   const [keyless] = useAnswer(askKeyless, [version.value]);
@@ -36,13 +35,13 @@ export function KeysPage() {
     <>
       <h1>Keys</h1>
       <header class="page-head">
-        <h2>Keys of callers</h2>
+        <h2>Gateway keys</h2>
         {may('admin') ? (
           <button type="button" class="primary" onClick={() => setOpen({ kind: 'new' })}>
             New key
           </button>
         ) : (
-          <small>Making and changing keys takes the role admin.</small>
+          <small>Creating and changing keys requires the admin role.</small>
         )}
       </header>
       {answer?.problem !== undefined && <p role="alert">{answer.problem}</p>}
@@ -70,14 +69,15 @@ export function KeysPage() {
 function NoKeys() {
   return (
     <p>
-      There is no key, so callers need none: each brings the key of its provider. With the first key
-      made here, every call needs one, unless the configuration says <code>require_key: false</code>
-      . Then Headgate can inject keys of yours, and limit and charge each caller by itself.
+      No gateway keys yet, so callers need none and send their own provider keys. After you create
+      the first key, every call needs one, unless the configuration sets{' '}
+      <code>require_key: false</code>. With gateway keys, Headgate can inject your provider keys,
+      and can limit and bill each caller separately.
     </p>
   );
 }
 
-/** The most that a page of a list holds. */
+/** Page size of lists. */
 const PAGE = 1_000;
 
 async function askKeys() {

@@ -12,7 +12,7 @@ interface RotateProps {
   readonly onChanged: () => void;
 }
 
-/** Makes a new key under the same id; the one before goes on to open for a while. */
+/** Creates a new key with the same id. The previous key stays valid for the chosen time. */
 export function RotateDialog({ id, onClose, onChanged }: RotateProps) {
   const [graceMs, setGraceMs] = useState<number>(86_400_000);
   const [secret, setSecret] = useState<string | null>(null);
@@ -27,7 +27,7 @@ export function RotateDialog({ id, onClose, onChanged }: RotateProps) {
 
   const rotate = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    // With a grace period the key before still opens.
+    // With a grace period, the previous key still works.
     if (graceMs === 0 && !(await warned.mayMake(graceMs))) return;
     setBusy(true);
     const result = await api('rotateKey', { params: { id }, body: { grace_ms: graceMs } });
@@ -44,13 +44,13 @@ export function RotateDialog({ id, onClose, onChanged }: RotateProps) {
     return (
       <SecretOnce
         key="secret"
-        title={`The new key of ${id}`}
+        title={`New key for ${id}`}
         secret={secret}
         snippet={keySnippet(location.origin, secret)}
         note={
           graceMs === 0
-            ? 'The key before opens no more.'
-            : `The key before opens for ${grace} longer.`
+            ? 'The previous key no longer works.'
+            : `The previous key works for ${grace} more.`
         }
         onClose={close}
       />
@@ -61,8 +61,8 @@ export function RotateDialog({ id, onClose, onChanged }: RotateProps) {
       <form onSubmit={(event) => void rotate(event)}>
         <Field
           id="grace"
-          label="The key before opens"
-          help="Time for callers to take the new one. A key from before the last rotation opens no more."
+          label="Grace period of the previous key"
+          help="Time for callers to switch to the new key. Keys from earlier rotations stop working immediately."
         >
           {(attributes) => (
             <select
@@ -72,7 +72,7 @@ export function RotateDialog({ id, onClose, onChanged }: RotateProps) {
             >
               {GRACES.map(({ ms, label }) => (
                 <option key={ms} value={ms}>
-                  {ms === 0 ? label : `for ${label} longer`}
+                  {label}
                 </option>
               ))}
             </select>

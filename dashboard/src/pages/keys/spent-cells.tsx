@@ -2,7 +2,6 @@ import { budgetWords, costWords, usedPart, type CostRowView } from '../../model/
 import { budgetOf, type SpentOf } from '../../model/teams.ts';
 import { Level } from '../../ui/level.tsx';
 
-/** Headings of the cells below. */
 export function SpentHeadings() {
   return (
     <>
@@ -12,12 +11,12 @@ export function SpentHeadings() {
       <th scope="col" class="number">
         This month
       </th>
-      <th scope="col">Of budget</th>
+      <th scope="col">Budget</th>
     </>
   );
 }
 
-/** Costs of a key or team: today, this month, and of its budget. Undefined: no call was counted. */
+/** Costs of a key or team: today, this month, and its budget. undefined if no call was counted. */
 export function SpentCells({ of: spent }: { readonly of: SpentOf | undefined }) {
   const budget = spent === undefined ? null : budgetOf(spent);
   const part = budget === null ? null : usedPart(budget);
@@ -39,7 +38,7 @@ export function SpentCells({ of: spent }: { readonly of: SpentOf | undefined }) 
   );
 }
 
-/** Words for a cost: one that was not counted is not $0, nor is one whose price nobody knows. */
+/** Formats a cost. Uncounted calls and unknown prices are not shown as $0. */
 function money(row: CostRowView | undefined) {
   if (row === undefined || row.calls === 0) return <span class="dim">–</span>;
   return costWords(row);

@@ -12,15 +12,15 @@ import { useWarned, Warned } from './warned.tsx';
 const FIELDS = new Map(fieldsOf(teamSchema).map((field) => [field.path, field]));
 
 interface TeamDialogProps {
-  /** Null: a new one. */
+  /** null for a new team. */
   readonly team: Team | null;
-  /** The version that the team is of. */
+  /** Version of the configuration of the team. */
   readonly etag: string | null;
   readonly onClose: () => void;
   readonly onChanged: () => void;
 }
 
-/** Sets the limits and the budget of a team. */
+/** Edits the limits and the budget of a team. */
 export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) {
   const draft = useDraft(teamSchema, team === null ? BLANK_TEAM : teamDocument(team));
   const [problem, setProblem] = useState<string | null>(null);
@@ -30,7 +30,7 @@ export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) 
     draft.refuse(errors ?? []);
     setProblem(
       status === 412
-        ? 'The configuration was changed meanwhile. Close this, look, and try again.'
+        ? 'The configuration changed in the meantime. Close this dialog, check the team, and try again.'
         : detail,
     );
   };
@@ -50,7 +50,7 @@ export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) 
     const result = await api('putTeam', { params: { id: body.id }, body, ...ifMatch });
     setBusy(false);
     if (result.ok) {
-      say(`Saved the team ${body.id}.`);
+      say(`Saved team ${body.id}.`);
       onChanged();
       return onClose();
     }
@@ -72,7 +72,7 @@ export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) 
             <div class="fields">
               {Object.entries(section.fields).map(([path, label]) => {
                 const field = FIELDS.get(path);
-                // A team cannot be renamed: its id stands in the title.
+                // A team cannot be renamed. The title shows its id.
                 if (field === undefined || (path === 'id' && team !== null)) return null;
                 return <SchemaField key={path} field={field} label={label} form={form} />;
               })}

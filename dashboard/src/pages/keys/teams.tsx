@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { version } from '../../feed.ts';
+import { plural } from '../../format.ts';
 import { limitsText } from '../../model/keys.ts';
 import type { SpentOf, Team } from '../../model/teams.ts';
 import { may } from '../../session.ts';
@@ -11,12 +12,12 @@ import { SpentCells, SpentHeadings } from './spent-cells.tsx';
 import { TeamDialog } from './team-dialog.tsx';
 import { useSpent } from './use-spent.ts';
 
-/** The dialog that is open: of a team, or of a new one (null). */
+/** The open dialog. `team` is null for a new team. */
 interface OpenTeamDialog {
   readonly team: Team | null;
 }
 
-/** Teams: names on keys, with limits and budgets over all keys of each. */
+/** Teams with their limits, budgets and costs. */
 export function Teams() {
   const [answer, again] = useAnswer(
     () => api('listTeams', { query: { limit: 1_000 } }),
@@ -38,8 +39,8 @@ export function Teams() {
       {answer?.ok === false && <p role="alert">{answer.problem.detail}</p>}
       {answer?.ok === true && teams.length === 0 && (
         <p class="help">
-          A team is a name on keys: say which team a key is of, and its costs are told together
-          here. A team may have limits and a budget over all its keys.
+          No teams yet. Set the team of a key, and the costs of all its keys appear here together. A
+          team can also have limits and a budget.
         </p>
       )}
       {teams.length > 0 && (
@@ -81,7 +82,7 @@ function TeamTable(props: {
             <SpentHeadings />
             <th scope="col">Limits</th>
             <th scope="col">
-              <span class="visually-hidden">What to do with it</span>
+              <span class="visually-hidden">Actions</span>
             </th>
           </tr>
         </thead>
@@ -114,7 +115,7 @@ function TeamTable(props: {
                         aria-label={`Remove limits of team ${team.id}`}
                         onClick={() => onRemove(team)}
                       >
-                        Remove
+                        Remove limits
                       </button>
                     )}
                   </div>
@@ -131,8 +132,8 @@ function TeamTable(props: {
 async function remove({ id, keys }: Team): Promise<void> {
   const says = (
     <p>
-      Its limits and its budget hold no more. {keys.length === 1 ? '1 key' : `${keys.length} keys`}{' '}
-      {keys.length === 1 ? 'goes' : 'go'} on to name it, so its costs are told as before.
+      Its limits and its budget no longer apply. {plural(keys.length, 'key')} still{' '}
+      {keys.length === 1 ? 'belongs' : 'belong'} to it, so its costs are reported as before.
     </p>
   );
   const title = `Remove the limits of ${id}?`;

@@ -9,16 +9,15 @@ import { say } from '../../ui/toasts.tsx';
 
 type KeyDocument = z.output<typeof keyDocumentSchema>;
 
-/** A key that was made this moment. */
 interface NewKeySecret {
   readonly id: string;
   readonly text: string;
 }
 
-/** Rounds while others change the configuration elsewhere. */
+/** Attempts while the configuration keeps changing. */
 const ATTEMPTS = 4;
 
-/** Makes or changes a key. A change on top of somebody else's is not made before both were looked at. */
+/** Creates or changes a key. If someone else changed it, the user decides before anything is saved. */
 export function useSaveKey(
   id: string | null,
   openedAt: string | null,
@@ -68,10 +67,10 @@ export function useSaveKey(
       version = present.etag;
       setEtag(version);
       const now = present.ok ? keyDocument(present.body as Key) : null;
-      // Something else was changed: that is no reason to ask.
+      // Other changes of the configuration need no decision.
       if (!isSame(now, base)) return setTheirs(now);
     }
-    setProblem('The configuration is being changed by others. Try again.');
+    setProblem('The configuration keeps changing. Try again.');
   };
 
   const save = async (document: KeyDocument, base: EditedDocument): Promise<void> => {

@@ -4,7 +4,7 @@ import type { CostGrouping, CostRowView } from '../../model/costs.ts';
 import { spentByName, type SpentOf } from '../../model/teams.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 
-/** Asks what keys or teams cost this day and month. Null: not known, or not yet. */
+/** Costs of keys or teams, of today and this month. null if unknown or not loaded. */
 export function useSpent(
   by: Extract<CostGrouping, 'key' | 'team'>,
 ): ReadonlyMap<string, SpentOf> | null {

@@ -8,19 +8,18 @@ type Previewed =
   | { readonly ok: true; readonly body: ChangePreview }
   | { readonly ok: false; readonly problem: Problem };
 
-/** The question before a change that has warnings. */
 interface ChangeQuestion<Change> {
-  /** Preview of the change as it is now, if it has warnings that are to be confirmed. */
+  /** Preview of the current change, if it has warnings to confirm. */
   readonly asked: ChangePreview | null;
   readonly isBusy: boolean;
-  /** Previews the change. True: it has no warnings. */
+  /** Previews the change. Resolves with true if it has no warnings. */
   readonly look: (change: Change) => Promise<boolean>;
-  /** The same, except that warnings which are shown already are confirmed. */
+  /** The same, but warnings that are already shown count as confirmed. */
   readonly mayMake: (change: Change) => Promise<boolean>;
 }
 
 /**
- * Asks before a change that has warnings: the first click shows them, the second one makes the change. If the change is
+ * Asks before a change with warnings: the first click shows them, and the second one makes the change. If the change is
  * edited in between, it is previewed again.
  */
 export function useWarned<Change>(
@@ -57,7 +56,7 @@ export function Warned(props: {
   const { asked, ...free } = props;
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // It may be below what is in sight of a long form.
+    // In a long form, the warnings may be out of view.
     if (asked !== null) place.current?.scrollIntoView({ block: 'center' });
   }, [asked]);
   return (

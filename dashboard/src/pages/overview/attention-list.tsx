@@ -4,13 +4,13 @@ import { attention, groupNamed } from '../../feed.ts';
 import { pageOf } from '../../model/attention.ts';
 import { StateWord } from '../../ui/state-word.tsx';
 
-/** How many are shown at first: as many as have room, two lines each on a phone. */
+/** Number of entries shown at first, two lines each on a phone. */
 const SHOWN = 3;
 
-/** Maximum of entries. Where more need somebody, it is one thing that is amiss, and the rest is below. */
+/** Maximum of listed entries. More usually have one cause, and the groups below show the rest. */
 const LISTED_MAX = 30;
 
-/** An entry: its subject, the state of its group, the cause, and what to do on request. */
+/** An entry with its subject, the state of its group, the cause, and the advice on hover. */
 function Entry({ entry }: { readonly entry: Attention }) {
   const { subject, group, says, words, advice } = entry;
   const status = group === null ? undefined : groupNamed(group);
@@ -27,10 +27,7 @@ function Entry({ entry }: { readonly entry: Attention }) {
   );
 }
 
-/**
- * The list of what needs a person, the worst first, as the server finds it. Its height is fixed until all entries are shown:
- * nothing below jumps.
- */
+/** What needs attention, the most severe first. The height is fixed until expanded, so that nothing below moves. */
 export function AttentionList() {
   const [isOpen, setOpen] = useState(false);
   const entries = attention.value.map((entry) => (
@@ -48,7 +45,7 @@ export function AttentionList() {
         Needs attention {entries.length > 0 && <small>{entries.length}</small>}
       </h2>
       {entries.length === 0 ? (
-        <p class="help">Nothing: calls are served, or wait no longer than usual.</p>
+        <p class="help">No problems. Calls are served, with no unusual waits.</p>
       ) : (
         <ul class="entries">{shown}</ul>
       )}
@@ -60,8 +57,8 @@ export function AttentionList() {
           onClick={() => setOpen(!isOpen)}
         >
           {isOpen
-            ? `Show ${SHOWN}${left > 0 ? `; ${left} more are below` : ''}`
-            : `and ${left} more`}
+            ? `Show ${SHOWN}${left > 0 ? ` (${left} more are in the list below)` : ''}`
+            : `Show ${left} more`}
         </button>
       )}
     </section>

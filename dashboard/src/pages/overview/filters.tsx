@@ -3,11 +3,10 @@ import { STATES } from '../../model/group-state.ts';
 
 interface FiltersProps {
   readonly filter: GroupFilter;
-  /** Told what is to stand in the link of the page. Undefined or empty: nothing. */
+  /** Called with changes of the query. Empty values are removed from the link. */
   readonly onChange: (changed: Readonly<Record<string, string | undefined>>) => void;
 }
 
-/** Filters of the list: words, a state, a kind. */
 export function Filters({ filter, onChange }: FiltersProps) {
   const { text, state, kind } = filter;
   const valueOf = (value: string): string | undefined => (value === 'all' ? undefined : value);
@@ -47,7 +46,7 @@ export function Filters({ filter, onChange }: FiltersProps) {
           class="quiet"
           onClick={() => onChange({ q: undefined, state: undefined, kind: undefined })}
         >
-          Show all
+          Clear filters
         </button>
       )}
     </search>

@@ -10,10 +10,7 @@ import { Sparkline } from '../../picture/sparkline.tsx';
 import { StateWord } from '../../ui/state-word.tsx';
 import { useInSight } from '../../ui/in-sight.ts';
 
-/**
- * One group: its picture, how long calls wait, what the upstream refuses. Drawn anew with each word of
- * the feed while it is in sight, and once when it comes in sight.
- */
+/** Card of a group: picture, waits and upstream refusals. It renders on each update while it is in view. */
 export function GroupCard({ group: live }: { readonly group: ReadonlySignal<GroupView> }) {
   const root = useRef<HTMLElement>(null);
   const group = useInSight(root).value ? live.value : live.peek();
@@ -29,7 +26,7 @@ export function GroupCard({ group: live }: { readonly group: ReadonlySignal<Grou
       <SmallPicture slots={slots} queue={group} />
       <div class="beside">
         <span>{slotsInWords(slots)}</span>
-        <span>{group.queued === 0 ? '' : `${count(group.queued)} waiting`}</span>
+        <span>{group.queued === 0 ? '' : `${count(group.queued)} queued`}</span>
       </div>
       <Waits group={group} />
       <Refusals group={group} />
@@ -40,13 +37,13 @@ export function GroupCard({ group: live }: { readonly group: ReadonlySignal<Grou
 function Waits({ group }: { readonly group: GroupView }) {
   const { wait_p50_ms: p50, wait_p95_ms: p95 } = group;
   return (
-    <p class="figure" title="Waits of the calls granted in the last five minutes">
+    <p class="figure" title="Wait time of calls granted in the last five minutes">
       wait p50 <b>{duration(p50)}</b> p95 <b>{duration(p95)}</b>{' '}
       <Sparkline
         kind="line"
         values={group.last_hour.steps.wait_p95_ms}
         unknown={unknownSteps(group)}
-        name={`p95 of waits in the last hour, now ${duration(p95)}`}
+        name={`p95 wait in the last hour, now ${duration(p95)}`}
       />
     </p>
   );
@@ -56,22 +53,19 @@ function Refusals({ group }: { readonly group: GroupView }) {
   const { refusals, steps } = group.last_hour;
   const kinds = Object.entries(refusals).map(([kind, n]) => `${kind} ${n}`);
   return (
-    <p
-      class="figure"
-      title={`Refusals of the upstream in the last hour: ${kinds.join(', ') || 'none'}`}
-    >
+    <p class="figure" title={`Upstream refusals in the last hour: ${kinds.join(', ') || 'none'}`}>
       429s in 1 h <b>{count(refusedForLimits(refusals))}</b>{' '}
       <Sparkline
         kind="bars"
         values={steps.refused}
         unknown={unknownSteps(group)}
-        name="429s in the last hour, by five minutes"
+        name="429s in the last hour, per five minutes"
       />
     </p>
   );
 }
 
-/** Counts the steps of the last hour before the group recorded anything. */
+/** Number of steps in the last hour before the group recorded anything. */
 function unknownSteps({ last_hour: { steps } }: GroupView): number {
   const known = steps.refused.findIndex((value) => value !== null);
   return known === -1 ? steps.refused.length : known;

@@ -10,7 +10,7 @@ import { StateWord } from '../../ui/state-word.tsx';
 
 const FIGURES = COLUMNS.filter((column) => column.isFigure);
 
-/** One group as a row, drawn anew with each word of the feed while it is in sight. */
+/** Table row of a group. It renders on each update while it is in view. */
 export function GroupRow({ group: live }: { readonly group: ReadonlySignal<GroupView> }) {
   const root = useRef<HTMLTableRowElement>(null);
   const group = useInSight(root).value ? live.value : live.peek();

@@ -1,6 +1,7 @@
 import type { ReadonlySignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { groups } from '../../feed.ts';
+import { plural } from '../../format.ts';
 import { ariaSort, COLUMNS, nextSort, type Sort } from '../../model/group-columns.ts';
 import type { OverviewChoice } from '../../model/overview-choice.ts';
 import type { GroupView } from '../../model/status.ts';
@@ -10,11 +11,11 @@ import './group-table.css';
 
 export interface TableProps {
   readonly choice: OverviewChoice;
-  /** Told what is to stand in the link of the page. Undefined: nothing. */
+  /** Called with changes of the query. undefined removes a value from the link. */
   readonly onChange: (changed: Readonly<Record<string, string | undefined>>) => void;
 }
 
-/** A row for each group that is looked for, of two lines on a phone. Idle ones are one line together, which opens. */
+/** Table of the groups that match the filter. Idle groups are folded into one line. */
 export function GroupTable({ choice, onChange }: TableProps) {
   const { filter, sort, isIdleShown } = choice;
   const table = useRef<HTMLTableElement>(null);
@@ -23,9 +24,11 @@ export function GroupTable({ choice, onChange }: TableProps) {
   return (
     <>
       <p class="visually-hidden" role="status">
-        {`${shown.length + (isIdleShown ? idle.length : 0)} groups are shown`}
+        {`${plural(shown.length + (isIdleShown ? idle.length : 0), 'group')} shown`}
       </p>
-      {shown.length + idle.length === 0 && <p class="help">No group is like that.</p>}
+      {shown.length + idle.length === 0 && (
+        <p class="help">No matching groups. Change or clear the filters.</p>
+      )}
       <div class="table groups" tabIndex={0} role="region" aria-label="Table of groups">
         <table ref={table}>
           <Heads sort={sort} onSort={(to) => onChange({ view: 'table', sort: to })} />
@@ -40,11 +43,10 @@ export function GroupTable({ choice, onChange }: TableProps) {
                     type="button"
                     class="quiet"
                     aria-expanded={isIdleShown}
-                    title="Nobody holds or waits, nothing came within the last hour, and the day has cost nothing"
+                    title="No calls in flight or queued, no calls in the last hour, and no cost today"
                     onClick={() => onChange({ idle: isIdleShown ? undefined : 'shown' })}
                   >
-                    {isIdleShown ? '▾' : '▸'} {shown.length > 0 && 'and '}
-                    {idle.length} idle
+                    {isIdleShown ? '▾' : '▸'} {plural(idle.length, 'idle group')}
                   </button>
                 </td>
               </tr>
@@ -75,7 +77,7 @@ function Rows(props: {
   );
 }
 
-/** Heads of the columns: each press sorts by one, the other way round, or not at all. */
+/** Column headings. Each click sorts by the column, then reverses, then removes the sort. */
 function Heads(props: {
   readonly sort: Sort | null;
   readonly onSort: (sort: string | undefined) => void;

@@ -4,10 +4,10 @@ import { returns } from '../../feed.ts';
 import { CardList } from './card-list.tsx';
 import type { GroupTable, TableProps } from './group-table.tsx';
 
-/** Code of the table, once it was asked for. */
+/** Code of the table, once it is loaded. */
 const part = signal<typeof GroupTable | null>(null);
 
-/** The table, as soon as its code is there. Where it cannot be loaded the groups are cards until the feed is back. */
+/** The table. If its code cannot be loaded, groups are shown as cards until the feed reconnects. */
 export function LoadedTable(props: TableProps) {
   const [hasFailed, setFailed] = useState(false);
   useEffect(() => {

@@ -12,10 +12,10 @@ import { TotalsLine } from './totals-line.tsx';
 import { WarningList } from './warning-list.tsx';
 import './overview.css';
 
-/** Maximum of groups that are cards unless somebody wants them so: of more, rows are found sooner. */
+/** Up to this number, groups are shown as cards by default. Longer lists are easier to scan as rows. */
 const CARDS_MAX = 30;
 
-/** Every group at a glance: what needs somebody first, then all of them, the most pressed first. */
+/** All groups: what needs attention, then the groups, the most urgent first. */
 export function OverviewPage() {
   if (!isAllReported.value) return <Head isBusy />;
   if (groups.value.length === 0) return <NoGroup />;
@@ -31,11 +31,11 @@ export function OverviewPage() {
   );
 }
 
-/** Every group, as a card or a row, as the link of the page wants them. */
+/** All groups as cards or rows, as the link selects. */
 function AllGroups() {
   const [query, change] = useQuery();
   const choice = useMemo(() => overviewChoice(query), [query]);
-  // Decided once: a group that comes or goes does not turn the page around.
+  // Decided once, so that the view does not switch when a group appears or disappears.
   const [isMany] = useState(() => groups.peek().length > CARDS_MAX);
   const view = choice.view ?? (isMany ? 'table' : 'cards');
   return (
@@ -80,10 +80,10 @@ function Head({ isBusy = false }: { readonly isBusy?: boolean }) {
   );
 }
 
-/** Whether this load of the page has led to the set-up already: who comes back from there wants to see the groups. */
+/** Whether this page load already opened the set-up. After that, the overview stays open. */
 let hasLed = false;
 
-/** Leads a newcomer to the set-up, once, and says afterwards what will be here. */
+/** Opens the set-up once while there are no groups. After that, explains what will appear here. */
 function NoGroup() {
   const { route } = useLocation();
   const [leads] = useState(() => !hasLed);
@@ -99,9 +99,9 @@ function Fresh() {
     <div class="fresh">
       <h1>Groups</h1>
       <p>
-        No call has come through yet, and no group is configured. Calls that share a limit of their
-        provider form a group; each appears here with its slots and its queue as soon as there is
-        one, by itself too.
+        No calls have arrived yet, and no group is configured. Calls that share a provider limit
+        form a group. Each group appears here with its slots and its queue, including groups that
+        Headgate creates automatically. To start, set up a client or create a group.
       </p>
       <p class="actions">
         <a class="button" href="/admin/setup">
@@ -117,7 +117,7 @@ function Fresh() {
 function Several() {
   return may('operator') ? (
     <a class="button" href="/admin/several">
-      Several at once
+      Bulk actions
     </a>
   ) : null;
 }

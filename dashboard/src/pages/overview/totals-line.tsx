@@ -2,7 +2,7 @@ import { groups, now, reportedAtOf } from '../../feed.ts';
 import { count, duration, usd } from '../../format.ts';
 import { totalsOf } from '../../model/totals.ts';
 
-/** All groups taken together, in one line. */
+/** Sums over all groups. */
 export function TotalsLine() {
   const totals = totalsOf(
     groups.value.map((group) => group.value),
@@ -10,13 +10,13 @@ export function TotalsLine() {
     now.value,
   );
   const figures = [
-    { name: 'groups', value: count(totals.groups) },
+    { name: totals.groups === 1 ? 'group' : 'groups', value: count(totals.groups) },
     { name: `of ${count(totals.slots)} slots in use`, value: count(totals.inUse) },
-    { name: 'waiting', value: count(totals.waiting) },
+    { name: 'queued', value: count(totals.waiting) },
     { name: 'longest wait', value: totals.waiting === 0 ? '–' : duration(totals.oldestWaitMs) },
     { name: 'granted in the last hour', value: count(totals.granted) },
-    { name: 'rejected in that hour', value: count(totals.rejected) },
-    { name: '429s from upstreams in that hour', value: count(totals.refused) },
+    { name: 'rejected in the last hour', value: count(totals.rejected) },
+    { name: '429s from upstreams in the last hour', value: count(totals.refused) },
     ...(totals.dayUsd === null ? [] : [{ name: 'today (UTC)', value: usd(totals.dayUsd) }]),
   ];
   return (

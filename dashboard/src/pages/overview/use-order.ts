@@ -9,43 +9,41 @@ import { isNarrow, isSought, type GroupFilter } from '../../model/group-filter.t
 import { byPressure, keepOrder } from '../../model/order.ts';
 import type { GroupView } from '../../model/status.ts';
 
-/** Minimum time between two moves of cards. */
+/** Minimum time between two reorders. */
 const SORT_MS_MIN = 5_000;
 
-/** How long a pointer must not have moved over the list to count as forgotten there. */
+/** A pointer that did not move for this long does not block reordering. */
 const POINTER_MS = 15_000;
 
-/** Models and upstreams that each configured group names, so that a search finds it by them. */
+/** Models and upstreams of each configured group, for the search. */
 const matches = signal<ReadonlyMap<string, readonly string[]>>(new Map());
 
-/** Groups that are wanted, and in which order. */
 interface WantedGroups {
   readonly filter: GroupFilter;
-  /** Null: the most pressed first. */
+  /** null means the most urgent first. */
   readonly sort: Sort | null;
-  /** Idle groups stand for themselves, unless somebody looks for some. */
+  /** Whether idle groups are listed separately, unless a filter is set. */
   readonly foldsIdle: boolean;
 }
 
-/** Names of groups as they stand in the list. */
 interface Order {
   readonly shown: readonly string[];
   readonly idle: readonly string[];
 }
 
 /**
- * Names of the groups that are looked for, in order. Nothing moves while somebody points at the list or has the focus
- * on a group in there; what is gone goes at once.
+ * Ordered names of the groups that match the filter. The order is fixed while a pointer is over the list or a group in
+ * it has the focus. Deleted groups disappear immediately.
  */
 export function useOrder(wanted: WantedGroups, list: RefObject<HTMLElement | null>): Order {
   const { filter, sort, foldsIdle } = wanted;
-  const asked = useSignal(wanted);
+  const request = useSignal(wanted);
   const order = useSignal<Order>({ shown: [], idle: [] });
   const sorted = useRef<{ at: number; by: WantedGroups | null }>({ at: 0, by: null });
   const pointedAt = useRef(0);
 
   useLayoutEffect(() => {
-    asked.value = wanted;
+    request.value = wanted;
   }, [filter, sort, foldsIdle]);
 
   useEffect(() => {
@@ -58,14 +56,14 @@ export function useOrder(wanted: WantedGroups, list: RefObject<HTMLElement | nul
   }, [list]);
 
   useSignalEffect(() => {
-    // Groups are found by their names all the same.
+    // On failure, the search still works by name.
     readMatches(version.value).catch(() => undefined);
   });
 
   useSignalEffect(() => {
     const at = now.value;
     const all = groups.value.map((group) => group.peek());
-    const by = asked.value;
+    const by = request.value;
     const sought = all.filter((group) =>
       isSought(by.filter, group, matches.value.get(group.name) ?? []),
     );
@@ -98,7 +96,7 @@ function inOrder(sought: readonly GroupView[], wanted: WantedGroups): Order {
   };
 }
 
-/** The same order without what is gone. Whoever no longer fits stays until the next sorting, as long as it exists. */
+/** Keeps the order without deleted groups. Groups that no longer match stay until the next reorder. */
 function kept(before: Order, all: readonly GroupView[], sought: readonly GroupView[]): Order {
   const there = new Set(all.map(({ name }) => name));
   const idle = before.idle.filter((name) => there.has(name));
@@ -114,7 +112,7 @@ function isSame(a: Order, b: Order): boolean {
   return textOf(a) === textOf(b);
 }
 
-/** Most groups that one page of the API holds; search beyond is by name alone. */
+/** Page size of the API. Further groups are found by name only. */
 const GROUPS_MAX = 1_000;
 
 async function readMatches(ofVersion: number | null): Promise<void> {

@@ -2,7 +2,7 @@ import { warnings } from '../../feed.ts';
 import { partitionName } from '../../model/decoded.ts';
 import { When } from '../../ui/when.tsx';
 
-/** List of what groups have warned of, the latest first. */
+/** Warnings of all groups, newest first. */
 export function WarningList() {
   return (
     <section class="look" aria-labelledby="warnings-title">
@@ -11,8 +11,8 @@ export function WarningList() {
       </h2>
       {warnings.value.length === 0 ? (
         <p class="help">
-          None so far. Each is in the log too, and where the{' '}
-          <a href="/admin/setup#webhook">webhook</a> leads.
+          No warnings yet. Warnings also go to the log and to the{' '}
+          <a href="/admin/setup#webhook">webhook</a>.
         </p>
       ) : (
         <ul tabIndex={0} aria-labelledby="warnings-title">
@@ -21,7 +21,7 @@ export function WarningList() {
               <When at={at} />
               <a href={`/admin/groups/${encodeURIComponent(group)}`}>{group}</a>
               <span title={`${kind}: ${message}`}>
-                {cleared_at !== undefined && 'Over: '}
+                {cleared_at !== undefined && 'Resolved: '}
                 {partition !== null && (
                   <>
                     <bdi>{partitionName(partition)}</bdi>:{' '}

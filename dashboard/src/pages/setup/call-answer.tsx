@@ -1,25 +1,25 @@
 import { duration } from '../../format.ts';
 import { reportedHeaders } from '../../model/test-call.ts';
 
-/** Answer to a test call. */
+/** Response to a test call. */
 export interface TestCallAnswer {
   readonly path: string;
   readonly status: number;
-  /** Until its headers were there. */
+  /** Time until the response headers arrived. */
   readonly tookMs: number;
   readonly headers: readonly (readonly [string, string])[];
   readonly text: string;
   readonly isCut: boolean;
 }
 
-/** Shows an answer: whose it is, what Headgate says of it, and how it begins. */
+/** Shows a response: its source, the headers that Headgate set, and its beginning. */
 export function CallAnswer({ answered }: { readonly answered: TestCallAnswer }) {
   const { path, status, tookMs, headers, text, isCut } = answered;
   const reported = reportedHeaders(headers);
-  const said = new Map(reported);
-  const reason = said.get('headgate-reason');
-  const lease = said.get('headgate-lease');
-  const [group] = (said.get('headgate-groups') ?? '').split(',');
+  const values = new Map(reported);
+  const reason = values.get('headgate-reason');
+  const lease = values.get('headgate-lease');
+  const [group] = (values.get('headgate-groups') ?? '').split(',');
   const isGood = status < 400;
   return (
     <div class="answer">
@@ -27,7 +27,7 @@ export function CallAnswer({ answered }: { readonly answered: TestCallAnswer }) 
         <b class={isGood ? 'good' : 'wrong'}>
           {isGood ? '✓' : '✕'} {status}
         </b>{' '}
-        {whose(isGood, reason)} after {duration(tookMs)} <code>POST {path}</code>
+        {sourceOf(isGood, reason)} after {duration(tookMs)} <code>POST {path}</code>
         {lease !== undefined && group !== undefined && group !== '' && (
           <>
             {' '}
@@ -47,7 +47,7 @@ export function CallAnswer({ answered }: { readonly answered: TestCallAnswer }) 
           </>
         ))}
       </dl>
-      <pre tabIndex={0} role="region" aria-label="The beginning of the answer">
+      <pre tabIndex={0} role="region" aria-label="Beginning of the response">
         {text}
         {isCut && '…'}
       </pre>
@@ -55,7 +55,7 @@ export function CallAnswer({ answered }: { readonly answered: TestCallAnswer }) 
   );
 }
 
-function whose(isGood: boolean, reason: string | undefined): string {
+function sourceOf(isGood: boolean, reason: string | undefined): string {
   if (isGood) return 'answered by the upstream';
-  return reason === undefined ? "the upstream's own refusal" : `refused by Headgate: ${reason}`;
+  return reason === undefined ? 'refused by the upstream' : `refused by Headgate: ${reason}`;
 }

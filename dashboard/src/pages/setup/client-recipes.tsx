@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { complain, say } from '../../ui/toasts.tsx';
 import { recipesFor } from './recipes.ts';
 
-/** Texts to copy, for this very address. */
+/** Client configurations to copy, with the address of this deployment. */
 export function ClientRecipes() {
   const recipes = recipesFor(location.origin);
   const [chosen, setChosen] = useState(recipes[0]?.id);
@@ -18,7 +18,7 @@ export function ClientRecipes() {
         ))}
       </div>
       <div class="code">
-        <pre tabIndex={0} role="region" aria-label={`Set-up of ${recipe.name}`}>
+        <pre tabIndex={0} role="region" aria-label={`Set-up for ${recipe.name}`}>
           {recipe.code}
         </pre>
         <button type="button" onClick={() => void copy(recipe.code)}>
@@ -35,7 +35,7 @@ async function copy(text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     say('Copied.');
   } catch {
-    // On plain http to another machine browsers have no clipboard.
-    complain('This browser does not let the page copy. Select the text, and copy it by hand.');
+    // Browsers offer no clipboard over plain HTTP, except on localhost.
+    complain('The browser blocked copying. Select the text and copy it manually.');
   }
 }

@@ -1,6 +1,6 @@
 import { curlFor, forAddress, pythonFor } from '../../model/snippets.ts';
 
-/** As they stand in docs/clients.md, where the tests run them. */
+/** The recipes of the documentation, which the tests run. */
 const TESTED = import.meta.glob<string>(
   [
     '../../../../test/e2e/sdk/recipes/{ai-sdk,anthropic,langchain,openai,openai-any-provider}.ts',
@@ -10,7 +10,7 @@ const TESTED = import.meta.glob<string>(
   { query: '?raw', import: 'default', eager: true },
 );
 
-/** One client, and what it takes to point it at this address. */
+/** Configuration of a client for one address. */
 export interface Recipe {
   readonly id: string;
   readonly name: string;
@@ -18,9 +18,9 @@ export interface Recipe {
   readonly note?: string;
 }
 
-const GATEWAY_NOTE = 'With a gateway key, put it where the provider key stands.';
+const GATEWAY_NOTE = 'To use a gateway key, put it in place of the provider key.';
 
-/** How clients are set up for an address: the very texts that the tests run, with the address put in. */
+/** Client configurations for an address: the tested recipes, with the address put in. */
 export function recipesFor(origin: string): readonly Recipe[] {
   const tested = (file: string) =>
     forAddress(TESTED[`../../../../test/e2e/sdk/recipes/${file}`] ?? '', origin);
@@ -41,7 +41,7 @@ export function recipesFor(origin: string): readonly Recipe[] {
       id: 'any',
       name: 'Any provider',
       code: tested('openai-any-provider.ts'),
-      note: 'One base URL for every provider with OpenAI-shaped routes: the model names it.',
+      note: 'One base URL for every provider with OpenAI-shaped routes. The model names the provider.',
     },
     { id: 'curl', name: 'curl', code: curlFor(origin), note: GATEWAY_NOTE },
   ];

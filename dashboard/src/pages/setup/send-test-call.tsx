@@ -3,12 +3,12 @@ import { firstModelOf, isCallable, testCallOf } from '../../model/test-call.ts';
 import { isUsed, type UpstreamInfo } from '../../model/upstream-view.ts';
 import { CallAnswer, type TestCallAnswer } from './call-answer.tsx';
 
-/** The beginning of an answer is enough to see that it is one. */
+/** Maximum of shown characters of a response. */
 const SHOWN_CHARS = 2_000;
 
 /**
- * Sends one small call through Headgate, as any client would. The key that is typed in stays in this form:
- * it is sent to this very address and stored nowhere.
+ * Sends one short call through Headgate, as a client would. The key stays in this form. It is sent only to this address,
+ * and not stored.
  */
 export function SendTestCall({ upstreams }: { readonly upstreams: readonly UpstreamInfo[] }) {
   const callable = upstreams.filter(isCallable);
@@ -21,7 +21,7 @@ export function SendTestCall({ upstreams }: { readonly upstreams: readonly Upstr
   const call = useRef<AbortController | null>(null);
   const [isBusy, setBusy] = useState(false);
   const upstream = callable.find((one) => one.id === id) ?? first;
-  const modelSaid = model ?? firstModelOf(upstream?.id ?? '');
+  const modelName = model ?? firstModelOf(upstream?.id ?? '');
 
   const send = async (): Promise<void> => {
     if (upstream === undefined) return;
@@ -31,14 +31,14 @@ export function SendTestCall({ upstreams }: { readonly upstreams: readonly Upstr
     setWrong(null);
     try {
       setAnswered(
-        await sendCall(testCallOf(upstream, modelSaid.trim(), key.trim()), call.current.signal),
+        await sendCall(testCallOf(upstream, modelName.trim(), key.trim()), call.current.signal),
       );
     } catch (error) {
       const isStopped = call.current.signal.aborted;
       setWrong(
         isStopped
-          ? 'Stopped: the call was given up, and left its queue.'
-          : `Headgate did not answer: ${String(error)}`,
+          ? 'Stopped. The call was cancelled, and left its queue.'
+          : `Headgate did not respond: ${String(error)}`,
       );
     }
     setBusy(false);
@@ -71,7 +71,7 @@ export function SendTestCall({ upstreams }: { readonly upstreams: readonly Upstr
           <label for="test-model">Model</label>
           <input
             id="test-model"
-            value={modelSaid}
+            value={modelName}
             required
             placeholder="gpt-4o-mini"
             spellcheck={false}
@@ -95,11 +95,11 @@ export function SendTestCall({ upstreams }: { readonly upstreams: readonly Upstr
         </button>
       </form>
       <p id="test-call-help" class="help">
-        One call for one word, which the provider may charge for. The key goes to this address as
-        Authorization, and is kept nowhere: not by the page, not in its link.
+        Sends one short call, which the provider may charge for. The key goes to this address in the
+        Authorization header. Neither the page nor its link stores it.
       </p>
       <div role="status" class="outcome-place">
-        {isBusy && <p>Sent. If no slot is free, it waits now.</p>}
+        {isBusy && <p>Sent. The call queues if no slot is free.</p>}
         {wrong !== null && <p class="wrong">{wrong}</p>}
         {answered !== null && <CallAnswer answered={answered} />}
       </div>
@@ -117,7 +117,7 @@ async function sendCall(
     headers,
     body,
     signal,
-    // The page's own cookie is no business of an upstream's.
+    // Upstreams must not receive the cookie of this page.
     credentials: 'omit',
     cache: 'no-store',
   });

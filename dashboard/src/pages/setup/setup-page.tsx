@@ -7,7 +7,7 @@ import { SendTestCall } from './send-test-call.tsx';
 import { WebhookSection } from './webhook-section.tsx';
 import './setup.css';
 
-/** Page of what is missing, how clients are pointed here, and a first call. */
+/** First steps: what is missing, client configurations, a test call, and the webhook. */
 export function SetupPage() {
   const facts = useFacts();
   return (
@@ -37,7 +37,7 @@ export function SetupPage() {
   );
 }
 
-/** Read again when the configuration changes. Null: not yet. */
+/** Facts of the deployment. They reload when the configuration changes. null until loaded. */
 function useFacts(): SetupFacts | null {
   const [facts, setFacts] = useState<SetupFacts | null>(null);
   useEffect(() => {
@@ -65,7 +65,7 @@ function useFacts(): SetupFacts | null {
 
 const SIGNS: Readonly<Record<SetupItem['state'], readonly [string, string]>> = {
   ready: ['✓', 'ready'],
-  open: ['○', 'your choice'],
+  open: ['○', 'optional'],
   todo: ['!', 'missing'],
 };
 

@@ -16,7 +16,7 @@ type WebhookTest = Awaited<ReturnType<typeof test>>;
 const read = () => api('getWebhook');
 const test = () => api('testWebhook');
 
-/** Where warnings are sent to: shown, set, tested and taken away. The address is typed in, and never shown again. */
+/** Shows, sets, tests and removes the webhook for warnings. Its URL is never shown again in full. */
 export function WebhookSection() {
   const [answer, again] = useAnswer(read, [version.value]);
   const shown = answer?.ok === true ? answer.body.webhook : null;
@@ -24,24 +24,24 @@ export function WebhookSection() {
     <section id="webhook" aria-labelledby="setup-webhook" aria-busy={answer === null}>
       <h2 id="setup-webhook">Warnings</h2>
       <p class="help">
-        Groups warn when they are near a limit, when a budget is spent, when an upstream fails, and
-        the like: on these pages, in the log, and at one address of yours.
+        Groups warn when a limit is nearly used up, a budget is spent, an upstream fails, and more.
+        Warnings appear on these pages and in the log, and can be sent to one webhook.
       </p>
       {answer?.ok === false && <p role="alert">{answer.problem.detail}</p>}
       <p class="sent-to">
-        {answer?.ok === true && shown === null && 'They are sent nowhere yet.'}
+        {answer?.ok === true && shown === null && 'No webhook is set.'}
         {shown !== null && <SentTo webhook={shown} />}
       </p>
       {may('admin') ? (
         answer?.ok === true && <WebhookForm key={formKey(shown)} shown={shown} changed={again} />
       ) : (
-        <p class="help">To change or test it needs the role admin.</p>
+        <p class="help">Changing or testing the webhook requires the admin role.</p>
       )}
     </section>
   );
 }
 
-/** The form begins anew where what it shows was changed elsewhere. */
+/** Resets the form when the webhook is changed elsewhere. */
 function formKey(shown: ShownWebhook | null): string {
   return `${shown?.address} ${shown?.format} ${shown?.secret}`;
 }
@@ -53,8 +53,8 @@ function SentTo({
 }) {
   return (
     <>
-      They are sent to <code>{address}</code>,{' '}
-      {format === 'slack' ? 'as Slack takes them' : 'as JSON'}
+      Warnings are sent to <code>{address}</code>,{' '}
+      {format === 'slack' ? 'as Slack messages' : 'as JSON'}
       {secret !== null && (
         <>
           , signed with <code>{secret}</code>
@@ -89,7 +89,7 @@ function WebhookForm({ shown, changed }: FormProps) {
     setProblem(result.ok ? null : result.problem);
     setTested(null);
     if (!result.ok) return;
-    say('Saved. Send a test.');
+    say('Saved. Send a test to check it.');
     for (const warning of result.body.warnings) complain(warning);
     changed();
   };
@@ -98,8 +98,8 @@ function WebhookForm({ shown, changed }: FormProps) {
     setTested(await test());
   };
   const remove = async (): Promise<void> => {
-    const says = <p>They stay in the log and on these pages.</p>;
-    if (!(await confirm({ title: 'Send warnings nowhere?', says, verb: 'Remove' }))) return;
+    const says = <p>Warnings still appear in the log and on these pages.</p>;
+    if (!(await confirm({ title: 'Remove the webhook?', says, verb: 'Remove webhook' }))) return;
     const result = await api('deleteWebhook');
     if (result.ok) changed();
     else complain(result.problem.detail);
@@ -110,18 +110,18 @@ function WebhookForm({ shown, changed }: FormProps) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          save().catch(() => complain('It could not be saved.'));
+          save().catch(() => complain('The webhook could not be saved. Try again.'));
         }}
       >
         <div class="labelled">
-          <label for="webhook-url">Address</label>
+          <label for="webhook-url">URL</label>
           <input
             id="webhook-url"
             type="url"
             autocomplete="off"
             spellcheck={false}
             required={shown === null}
-            placeholder={shown === null ? 'https://hooks.slack.com/services/…' : 'as it is'}
+            placeholder={shown === null ? 'https://hooks.slack.com/services/…' : 'unchanged'}
             value={url}
             onInput={({ currentTarget }) => setUrl(currentTarget.value)}
           />
@@ -138,7 +138,7 @@ function WebhookForm({ shown, changed }: FormProps) {
           </select>
         </div>
         <div class="labelled">
-          <label for="webhook-secret">Name of the secret</label>
+          <label for="webhook-secret">Secret name</label>
           <input
             id="webhook-secret"
             spellcheck={false}
@@ -157,17 +157,17 @@ function WebhookForm({ shown, changed }: FormProps) {
           disabled={shown === null || tested === 'busy'}
           onClick={() => void sendTest()}
         >
-          Send a test
+          Send test
         </button>
         {shown !== null && (
           <button type="button" onClick={() => void remove()}>
-            Remove
+            Remove webhook
           </button>
         )}
       </form>
       <div role="status" class="webhook-outcome">
         {problem !== null && <Problems problem={problem} />}
-        {tested === 'busy' && <p>Sent. Ten seconds at the most…</p>}
+        {tested === 'busy' && <p>Sent. Waiting for the receiver, up to 10 seconds…</p>}
         {tested !== null && tested !== 'busy' && <TestOutcome tested={tested} />}
       </div>
     </div>
@@ -195,13 +195,13 @@ function TestOutcome({ tested }: { readonly tested: WebhookTest }) {
     <>
       <p>
         <b class={delivered ? 'good' : 'wrong'}>
-          {delivered ? '✓' : '✕'} {status ?? 'no answer'}
+          {delivered ? '✓' : '✕'} {status ?? 'no response'}
         </b>{' '}
-        {delivered ? 'The receiver took it' : `It was not received: ${error}`}, after{' '}
+        {delivered ? 'The receiver accepted it' : `Delivery failed: ${error}`}, after{' '}
         {duration(tookMs)}.
       </p>
       {answer !== '' && (
-        <pre tabIndex={0} role="region" aria-label="The answer of the receiver">
+        <pre tabIndex={0} role="region" aria-label="Response of the receiver">
           {answer}
         </pre>
       )}

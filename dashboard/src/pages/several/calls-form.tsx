@@ -7,18 +7,18 @@ import { TextField } from './text-field.tsx';
 
 const ACTS = {
   cancelWaiters: {
-    name: 'Cancel calls that wait',
+    name: 'Cancel queued calls',
     short: 'Cancel',
-    verb: 'Cancel the calls',
-    says: 'Each is refused as cancelled and not tried again.',
+    verb: 'Cancel calls',
+    says: 'Each is rejected as cancelled, and is not retried.',
     done: 'Cancelled',
   },
   releaseLeases: {
     name: 'Release the slots of calls in flight',
     short: 'Release',
-    verb: 'Release the slots',
-    says: 'Each is cut off at its upstream, then its slot is free.',
-    done: 'Cut off',
+    verb: 'Release slots',
+    says: 'Headgate aborts each upstream call, then its slot is free.',
+    done: 'Released',
   },
 } as const;
 
@@ -30,7 +30,7 @@ interface MeantCall {
   readonly group: string;
 }
 
-/** Ends the calls of a tenant or an agent run in all groups, after it has said how many there are. */
+/** Ends the calls of a tenant or agent run in all groups, after a confirmation with their number. */
 export function CallsForm({ asked }: { readonly asked: MeantCall }) {
   const [meant, setMeant] = useState(asked);
   const [act, setAct] = useState<CallsAct>('cancelWaiters');
@@ -52,7 +52,7 @@ export function CallsForm({ asked }: { readonly asked: MeantCall }) {
       label={label}
       help={help}
       value={meant[name]}
-      errors={isTried && isMissing && name === 'tenant' ? ['Say a tenant or an agent run.'] : []}
+      errors={isTried && isMissing && name === 'tenant' ? ['Enter a tenant or an agent run.'] : []}
       onValue={(value) => setMeant({ ...meant, [name]: value })}
     />
   );
@@ -60,7 +60,7 @@ export function CallsForm({ asked }: { readonly asked: MeantCall }) {
     <section aria-labelledby="several-calls">
       <h2 id="several-calls">Calls</h2>
       <form onSubmit={(event) => void submit(event)} noValidate>
-        <label for="several-act">What to do</label>
+        <label for="several-act">Action</label>
         <select
           id="several-act"
           value={act}
@@ -72,9 +72,9 @@ export function CallsForm({ asked }: { readonly asked: MeantCall }) {
             </option>
           ))}
         </select>
-        {field('tenant', 'Tenant', 'The gateway key, or what else the group tells tenants by.')}
+        {field('tenant', 'Tenant', 'The gateway key, or another tenant name that the group uses.')}
         {field('agent', 'Agent run', 'As the caller named it.')}
-        {field('group', 'Groups', 'A glob, as in openai-*. Empty: all.')}
+        {field('group', 'Groups', 'A glob such as openai-*. Empty means all groups.')}
         <div class="actions">
           <button type="submit" class="danger" disabled={isBusy}>
             {ACTS[act].verb} …
@@ -85,7 +85,7 @@ export function CallsForm({ asked }: { readonly asked: MeantCall }) {
   );
 }
 
-/** Counts the calls first, asks, and does it. */
+/** Counts the calls, asks for confirmation, and ends them. */
 async function end(act: CallsAct, { tenant, agent, group }: MeantCall): Promise<void> {
   const { short, verb, says, done } = ACTS[act];
   const query = {
@@ -96,7 +96,7 @@ async function end(act: CallsAct, { tenant, agent, group }: MeantCall): Promise<
   const found = await api(act, { query: { ...query, dry_run: 'true' } });
   if (!found.ok) return complain(found.problem.detail);
   const { calls, groups } = found.body;
-  if (calls === 0) return say('No call is like that now.');
+  if (calls === 0) return say('No calls match now.');
   const where = Object.entries(groups).map(([name, count]) => `${name} (${count})`);
   const title = `${short} ${callsOf(calls)}?`;
   const isSure = await confirm({

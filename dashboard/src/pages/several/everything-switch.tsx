@@ -1,14 +1,14 @@
 import { isAllPaused } from '../../feed.ts';
 import { pauseEverything, resumeEverything } from '../../frame/everything-paused.tsx';
 
-/** Stops the whole deployment, and lets it go on. */
+/** Pauses and resumes the whole deployment. */
 export function EverythingSwitch() {
   return (
     <section aria-labelledby="several-everything">
       <h2 id="several-everything">Everything</h2>
       <p class="help">
-        Stops all groups, automatic ones and those to come included. What is in flight goes on to
-        its end, calls wait until it is over or their time is up.
+        Pauses all groups, including automatic and future ones. Calls in flight continue to the end.
+        New calls queue until you resume, and are rejected when they time out.
       </p>
       {isAllPaused.value ? (
         <button type="button" onClick={() => void resumeEverything()}>

@@ -5,13 +5,13 @@ import { EverythingSwitch } from './everything-switch.tsx';
 import { GroupsForm } from './groups-form.tsx';
 import './several.css';
 
-/** Acts on several groups at once: the calls of a tenant or of an agent run, the switches of many groups, and everything. */
+/** Bulk actions on the calls of a tenant or agent run, on several groups, and on everything. */
 export function SeveralPage() {
   const [{ tenant = '', agent = '', group = '' }] = useQuery();
   return (
     <div class="several">
-      <h1>Several at once</h1>
-      {!may('operator') && <p>You may look: acting on calls needs the role operator.</p>}
+      <h1>Bulk actions</h1>
+      {!may('operator') && <p>Read-only. Acting on calls requires the operator role.</p>}
       <fieldset class="plain" disabled={!may('operator')}>
         <CallsForm asked={{ tenant, agent, group }} />
         <GroupsForm />

@@ -1,6 +1,6 @@
 import { Field } from '../../ui/field.tsx';
 
-/** A text that says which calls or groups are meant. */
+/** Text field that selects calls or groups. */
 export function TextField(props: {
   readonly id: string;
   readonly label: string;

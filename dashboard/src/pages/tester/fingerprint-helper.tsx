@@ -2,19 +2,21 @@ import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { may } from '../../session.ts';
 
-/** Makes a fingerprint of a key that is typed in. The key is sent to Headgate once and kept nowhere. */
+/** Creates the fingerprint of a key. The key is sent to Headgate once, and not stored. */
 export function FingerprintHelper({ use }: { readonly use: (fingerprint: string) => void }) {
   const [key, setKey] = useState('');
-  const [said, setSaid] = useState<string | null>(null);
+  const [message, setMessage] = useState<string | null>(null);
   const isAllowed = may('operator');
   const make = async (): Promise<void> => {
     const result = await api('fingerprint', { body: { key: key.trim() } });
     if (!result.ok) {
-      setSaid(result.problem.detail);
+      setMessage(result.problem.detail);
       return;
     }
     setKey('');
-    setSaid(`Its fingerprint is ${result.body.fingerprint}, and stands in the field above.`);
+    setMessage(
+      `The fingerprint is ${result.body.fingerprint}. It was copied to the field Key above.`,
+    );
     use(result.body.fingerprint);
   };
   return (
@@ -35,14 +37,14 @@ export function FingerprintHelper({ use }: { readonly use: (fingerprint: string)
           disabled={!isAllowed || key.trim() === ''}
           onClick={() => void make()}
         >
-          Make
+          Create fingerprint
         </button>
       </div>
       <p class="help" role="status">
-        {said ??
+        {message ??
           (isAllowed
-            ? 'It stands for the key in groups and here, and tells nothing of it.'
-            : 'Needs the role operator.')}
+            ? 'A fingerprint represents the key in groups and here, and does not reveal it.'
+            : 'Requires the operator role.')}
       </p>
     </details>
   );

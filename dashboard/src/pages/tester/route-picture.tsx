@@ -10,7 +10,6 @@ import type { TestedForm } from '../../model/tested-call.ts';
 type TesterAnswer = z.output<typeof testedSchema>;
 type TestedPlacement = TesterAnswer['groups'][number];
 
-/** Answer of the tester. */
 export type TesterResult = Omit<TesterAnswer, 'groups'> & {
   readonly groups: readonly TestedPlacement[];
 };
@@ -20,7 +19,7 @@ interface RoutePictureProps {
   readonly tested: TesterResult;
 }
 
-/** The way of a call: to its upstream, through its groups in the order in which their slots are taken. */
+/** Route of a call: its upstream, and its groups in the order in which slots are acquired. */
 export function RoutePicture({ form, tested }: RoutePictureProps) {
   const { upstream, groups, refusal } = tested;
   return (
@@ -59,7 +58,7 @@ export function RoutePicture({ form, tested }: RoutePictureProps) {
       {refusal === null ? (
         <li class={groups.length === 0 ? 'stop end free' : 'stop end'}>
           <p>
-            <b>{groups.length === 0 ? 'Passes without a slot' : '✓ Sent on'}</b>
+            <b>{groups.length === 0 ? 'Passes without a slot' : '✓ Sent to the upstream'}</b>
           </p>
           <p class="help">{END_WORDS[Math.min(groups.length, 2)]}</p>
         </li>
@@ -75,22 +74,22 @@ export function RoutePicture({ form, tested }: RoutePictureProps) {
   );
 }
 
-/** By the number of groups; many are as two. */
+/** By the number of groups. The last entry applies to two or more. */
 const END_WORDS = [
-  'No group takes it.',
-  'as soon as it has its slot',
-  'as soon as it has a slot of each',
+  'No group limits it.',
+  'when it has its slot',
+  'when it has a slot in each group',
 ] as const;
 
 const CREDENTIAL_WORDS: Readonly<Record<NonNullable<TesterAnswer['credential']>, string>> = {
-  operator: "sees the operator's key",
-  caller: "sees the caller's key",
-  none: 'takes no key',
+  operator: "receives the operator's key",
+  caller: "receives the caller's key",
+  none: 'receives no key',
 };
 
 const CHOSEN_WORDS: Readonly<Record<NonNullable<TesterAnswer['chosen_by']>, string>> = {
   upstream: 'named by the call',
-  model: 'found by the model',
+  model: 'found by model',
   default: 'the default upstream',
 };
 
@@ -126,12 +125,12 @@ function GroupStop({ group: placement, place, of }: StopProps) {
             <bdi>{partitionName(partition)}</bdi>
           </>
         )}
-        {placement.is_of_provider && ' · hears what the upstream says'}
+        {placement.is_of_provider && ' · learns from the upstream'}
       </p>
       {now !== undefined && (
         <p class="help">
           now {now.state}: {now.in_use} of {count(slotsOfGroup(now).capacity)} in use, {now.queued}{' '}
-          waiting
+          queued
         </p>
       )}
     </li>
@@ -141,6 +140,6 @@ function GroupStop({ group: placement, place, of }: StopProps) {
 function assumedWords(assumed: TestedPlacement['assumed']): string[] {
   if (assumed === null) return [];
   const source =
-    assumed.source === 'built_in' ? 'known of this provider' : 'assumed until more is learned';
+    assumed.source === 'built_in' ? 'known for this provider' : 'assumed until learned';
   return [`${count(assumed.max_concurrency)} slots, ${source}`];
 }

@@ -6,7 +6,7 @@ import { LANES } from '../../../../src/core/words/ticket.ts';
 import { FingerprintHelper } from './fingerprint-helper.tsx';
 import type { Choices } from './use-choices.ts';
 
-/** Names that groups match by, with the paths that are called so. */
+/** Operations that groups can match, with their paths. */
 const OPERATIONS = [
   ['chat', '…/chat/completions'],
   ['responses', '…/responses'],
@@ -31,7 +31,7 @@ interface TesterFormProps {
   readonly submit: (form: TestedForm) => void;
 }
 
-/** Asks for a call, as far as it decides about groups. */
+/** Form for the parts of a call that decide about its groups. */
 export function TesterForm({ form: asked, choices, problem, submit }: TesterFormProps) {
   const [form, setForm] = useState(asked);
   useEffect(() => setForm(asked), [JSON.stringify(asked)]);
@@ -61,11 +61,11 @@ export function TesterForm({ form: asked, choices, problem, submit }: TesterForm
         spellcheck={false}
       />
       <p id="tester-model-help" class="help">
-        As the caller sends it. A prefix names the upstream.
+        The model that the caller sends. A prefix names the upstream.
       </p>
       <label for="tester-upstream">Upstream</label>
       <select {...set('upstream')}>
-        <option value="">by the model, as /v1 does</option>
+        <option value="">chosen by model, as /v1 does</option>
         {[...new Set([...(choices?.upstreamIds ?? []), asked.upstream])]
           .filter(Boolean)
           .map((id) => (
@@ -73,7 +73,7 @@ export function TesterForm({ form: asked, choices, problem, submit }: TesterForm
           ))}
       </select>
       <p id="tester-upstream-help" class="help">
-        The id in the path, or in headgate-upstream.
+        The upstream id in the path, or in headgate-upstream.
       </p>
       <label for="tester-operation">Operation</label>
       <select {...set('operation')}>
@@ -87,20 +87,20 @@ export function TesterForm({ form: asked, choices, problem, submit }: TesterForm
         )}
       </select>
       <p id="tester-operation-help" class="help">
-        What its path asks for.
+        The operation that the path stands for.
       </p>
       <Rest form={form} set={set} wrong={wrong} choices={choices} />
       <FingerprintHelper use={(fingerprint) => setForm({ ...form, key: fingerprint })} />
       {problem !== null && <p role="alert">{problem.detail}</p>}
       <button type="submit" class="primary" disabled={choices === null}>
-        Show its route
+        Show route
       </button>
     </form>
   );
 }
 
-/** Whether what most calls leave out is said of one. */
-function isMoreSaid({ path, lane, headers, shape }: TestedForm): boolean {
+/** Whether any of the less common fields is set. */
+function hasMore({ path, lane, headers, shape }: TestedForm): boolean {
   return path !== '' || lane !== '' || headers !== '' || shape !== 'openai';
 }
 
@@ -129,14 +129,14 @@ function Rest({ form, set, wrong, choices }: RestProps) {
       </datalist>
       <p id="tester-key-help" class="help">
         {wrong.key !== undefined && <strong class="wrong">{wrong.key} </strong>}
-        Id of a gateway key, or fingerprint of a provider key. Never a key.
+        Id of a gateway key, or fingerprint of a provider key. Do not enter a key.
       </p>
-      <details open={isMoreSaid(form)}>
+      <details open={hasMore(form)}>
         <summary>Path, lane, headers, shape</summary>
-        <label for="tester-path">Path behind the base URL</label>
+        <label for="tester-path">Path after the base URL</label>
         <input {...set('path')} placeholder="/v1/custom/run" spellcheck={false} />
         <p id="tester-path-help" class="help">
-          Says the operation in place of the one above, and whether a group names the path.
+          Determines the operation instead of the field above. Groups can also match the path.
         </p>
         <label for="tester-method">Method</label>
         <select {...set('method')}>
@@ -145,9 +145,9 @@ function Rest({ form, set, wrong, choices }: RestProps) {
           ))}
         </select>
         <p id="tester-method-help" class="help">
-          By which the path is called.
+          HTTP method of the call to the path.
         </p>
-        <label for="tester-lane">Lane that it asks for</label>
+        <label for="tester-lane">Requested lane</label>
         <select {...set('lane')}>
           <option value="">none</option>
           {LANES.map((lane) => (
@@ -155,13 +155,13 @@ function Rest({ form, set, wrong, choices }: RestProps) {
           ))}
         </select>
         <p id="tester-lane-help" class="help">
-          In headgate-lane. Key and group may hold it down.
+          The value of headgate-lane. The key and the group can lower it.
         </p>
         <label for="tester-headers">Headers that groups are split by</label>
         <textarea {...set('headers')} rows={2} placeholder="x-team: search" spellcheck={false} />
         <p id="tester-headers-help" class="help">
           {wrong.headers !== undefined && <strong class="wrong">{wrong.headers} </strong>}
-          One a line.
+          One per line.
         </p>
         <label for="tester-shape">Shape of a call to /v1</label>
         <select {...set('shape')}>
@@ -169,7 +169,7 @@ function Rest({ form, set, wrong, choices }: RestProps) {
           <option value="anthropic">Anthropic</option>
         </select>
         <p id="tester-shape-help" class="help">
-          Decides between upstreams that have both.
+          Chooses between upstreams that support both.
         </p>
       </details>
     </>

@@ -8,7 +8,7 @@ import { TesterForm } from './tester-form.tsx';
 import { useChoices } from './use-choices.ts';
 import './tester.css';
 
-/** Which groups would this call take? Nothing is sent anywhere. The call stands in the link. */
+/** Shows the groups of a call without sending it. The link contains the call. */
 export function TesterPage() {
   const [query, setQuery] = useQuery();
   const choices = useChoices();
@@ -24,7 +24,7 @@ export function TesterPage() {
       setProblem(result.ok ? null : result.problem);
       setTested(result.ok ? result.body : null);
     };
-    // A link made by hand may hold a key: it goes no further.
+    // A handmade link may contain a key, which must not be sent.
     const isFit = choices !== null && Object.keys(wrongIn(form, choices.keyIds)).length === 0;
     if (isAsked(form) && isFit) ask().catch(() => undefined);
     return () => {
@@ -45,9 +45,8 @@ export function TesterPage() {
         <section aria-label="Route" aria-live="polite">
           {tested === null ? (
             <p class="help">
-              Which groups would a call take? Say something of it, and see where it would go and
-              whose slots it would take, in their order. Nothing is sent anywhere. The link of this
-              page keeps what you ask.
+              Enter a call to see where it goes and which groups it needs slots in, in their order.
+              Nothing is sent. The link of this page contains your input.
             </p>
           ) : (
             <RoutePicture form={form} tested={tested} />

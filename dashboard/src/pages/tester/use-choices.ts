@@ -2,17 +2,16 @@ import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { complain } from '../../ui/toasts.tsx';
 
-/** Choices in the tester. */
 export interface Choices {
   readonly upstreamIds: readonly string[];
   readonly keyIds: readonly string[];
 }
 
 const PAGE = 1_000;
-/** Maximum of pages that are read: the configuration takes 10,000 keys at the most. */
+/** Maximum of pages, which covers the configuration limit of 10,000 keys. */
 const PAGES_MAX = 10;
 
-/** Upstreams and keys, read once. Null: not yet. */
+/** Ids of upstreams and keys, loaded once. null until then. */
 export function useChoices(): Choices | null {
   const [choices, setChoices] = useState<Choices | null>(null);
   useEffect(() => {

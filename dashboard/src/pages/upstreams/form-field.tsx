@@ -1,37 +1,34 @@
 import type { UpstreamForm } from '../../model/upstream-form.ts';
 
-/** The fields that are written rather than ticked. */
+/** Names of the text fields. */
 export type TextName = {
   [Name in keyof UpstreamForm]: UpstreamForm[Name] extends string ? Name : never;
 }[keyof UpstreamForm];
 
-/** Words of a field. */
 export interface FieldText {
   readonly name: TextName;
-  /** Where the document has it, if not by its name. */
+  /** Path in the document, if it differs from the name. */
   readonly path?: string;
   readonly label: string;
-  /** Value that holds while it is empty, or an example. */
+  /** Value that applies while the field is empty, or an example. */
   readonly placeholder?: string;
   readonly isRequired?: boolean;
-  /** Several lines. */
+  /** Whether the field has several lines. */
   readonly isLong?: boolean;
-  /** Values to choose from, with their words. */
+  /** Allowed values with their labels. */
   readonly options?: readonly (readonly [string, string])[];
-  /** Values that may be chosen in place of a typed one. */
+  /** Suggested values. Others can be typed. */
   readonly choices?: readonly string[];
 }
 
 interface FormFieldProps {
   readonly text: FieldText;
-  /** Description of the field. */
   readonly help: string;
   readonly value: string;
   readonly errors: readonly { readonly path: string; readonly message: string }[];
   readonly change: (value: string) => void;
 }
 
-/** One field with its label, its help and its error. */
 export function FormField({ text, help, value, errors, change }: FormFieldProps) {
   const { name, label, options, choices, placeholder = '', isLong = false } = text;
   const id = `upstream-${name}`;

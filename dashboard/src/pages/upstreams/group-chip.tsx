@@ -4,7 +4,7 @@ import { slotsOfGroup } from '../../model/slots.ts';
 import { suggestedWords } from '../../model/suggestions.ts';
 import type { GroupView } from '../../model/status.ts';
 
-/** A group that stands for the upstream, with how full it is and what was learned. */
+/** A group of the upstream, with its use and its learned limit. */
 export function GroupChip({ group }: { readonly group: GroupView }) {
   const { configured, source } = group.limit;
   const share = Math.min(1, useOf(group));
@@ -22,7 +22,7 @@ export function GroupChip({ group }: { readonly group: GroupView }) {
   );
 }
 
-/** How much of its limits of requests and tokens is left at this moment. */
+/** Remaining parts of the request and token limits of a group. */
 export function GroupRates({ group: { name, rates } }: { readonly group: GroupView }) {
   const limits = Object.entries(rates ?? {});
   if (limits.length === 0) return null;
@@ -36,7 +36,7 @@ export function GroupRates({ group: { name, rates } }: { readonly group: GroupVi
   );
 }
 
-/** Limits that the upstream has told the calls of a group in headers, by model. */
+/** Limits that the upstream reported to a group in headers, by model. */
 export function GroupSeen(props: { readonly group: GroupView; readonly upstream: string }) {
   const { name, limits_seen: all = [] } = props.group;
   const seen = all.filter(({ upstream }) => upstream === props.upstream);

@@ -7,10 +7,10 @@ import { CopyButton } from '../../ui/copy-button.tsx';
 import { SendTestCall } from '../setup/send-test-call.tsx';
 import { MakeGroup } from './make-group.tsx';
 
-/** How often it is asked whether the key is there: somebody types it in a terminal meanwhile. */
+/** Polling interval while the user sets the key in a terminal. */
 const ASK_EVERY_MS = 2_000;
 
-/** Leads from a stored secret's name to a call that goes by its key: the command, the key, a group, a call. */
+/** Steps from the name of a secret to a working call: set the key, wait for it, create a group, send a call. */
 export function KeySteps({ id }: { readonly id: string }) {
   const [upstream, askAgain] = useUpstream(id);
   const secret = upstream?.secret ?? null;
@@ -19,7 +19,7 @@ export function KeySteps({ id }: { readonly id: string }) {
     <ol class="key-steps">
       <li>
         <h3>Set the key</h3>
-        <pre tabIndex={0} role="region" aria-label="The line to run">
+        <pre tabIndex={0} role="region" aria-label="Command to run">
           {secret.command}
         </pre>
         <p>
@@ -27,28 +27,28 @@ export function KeySteps({ id }: { readonly id: string }) {
         </p>
       </li>
       <li aria-live="polite">
-        <h3>{secret.is_set ? '✓ It is here' : '… Not here yet'}</h3>
+        <h3>{secret.is_set ? '✓ The key is set' : '… Waiting for the key'}</h3>
         <p class="help">
           {secret.is_set ? (
             <>
-              <code>{secret.name}</code> is set. What it holds is told nobody.
+              <code>{secret.name}</code> is set. Its value is never shown.
             </>
           ) : (
             <>
-              Headgate is asked for <code>{secret.name}</code> every two seconds while this is open.
+              This dialog checks for <code>{secret.name}</code> every two seconds.
             </>
           )}
         </p>
       </li>
       <li>
-        <h3>Make a group for it</h3>
+        <h3>Create a group for it</h3>
         {may('admin') && <MakeGroup upstream={upstream} made={askAgain} />}
       </li>
       <li>
         <h3>Send a test call</h3>
         <p class="help">
-          A stored key is used by callers with a gateway key alone: put one in, or{' '}
-          <a href="/admin/keys">make one</a>.
+          Only callers with a gateway key can use a stored key. Enter one, or{' '}
+          <a href="/admin/keys">create one</a>.
         </p>
         <SendTestCall upstreams={[upstream]} />
       </li>
@@ -56,7 +56,7 @@ export function KeySteps({ id }: { readonly id: string }) {
   );
 }
 
-/** Reads an upstream again and again: a key appears by itself, after a restart too. Null: not yet. */
+/** Polls an upstream until its key appears, also after a restart. null until loaded. */
 function useUpstream(id: string): readonly [UpstreamDetail | null, () => void] {
   const [upstream, setUpstream] = useState<UpstreamDetail | null>(null);
   const [round, setRound] = useState(0);

@@ -11,7 +11,7 @@ import type { UpstreamDetail } from '../../model/upstream-view.ts';
 import { PlanSource } from '../../ui/plan-source.tsx';
 import { complain } from '../../ui/toasts.tsx';
 
-/** Slots of a group that nobody has said more about: few enough for every plan that is paid for. */
+/** Default slots, few enough for every paid plan. */
 const SLOTS = 5;
 
 interface MakeGroupProps {
@@ -19,7 +19,7 @@ interface MakeGroupProps {
   readonly made: () => void;
 }
 
-/** Makes a group for all calls of an upstream, with the least that is to be said of one. */
+/** Creates a group for all calls of an upstream, with a minimal form. */
 export function MakeGroup({
   upstream: { id, suggested_limits: published, seen_limits: seen },
   made,
@@ -56,7 +56,7 @@ export function MakeGroup({
       class="make-group"
       onSubmit={(event) => {
         event.preventDefault();
-        make().catch(() => complain('It could not be made.'));
+        make().catch(() => complain('The group could not be created. Try again.'));
       }}
     >
       <div class="labelled">
@@ -83,7 +83,7 @@ export function MakeGroup({
       </div>
       {plans.length > 0 && (
         <div class="labelled">
-          <label for="make-plan">Your plan there</label>
+          <label for="make-plan">Provider plan</label>
           <select
             id="make-plan"
             onChange={({ currentTarget }) => {
@@ -93,7 +93,7 @@ export function MakeGroup({
               if (most !== undefined) setSlots(String(most));
             }}
           >
-            <option value="">not known: slots alone</option>
+            <option value="">unknown (slots only)</option>
             {plans.map((one) => (
               <option value={planWords(one)}>
                 {planWords(one)}: {suggestedWords(one.limits)}
@@ -103,10 +103,10 @@ export function MakeGroup({
         </div>
       )}
       <button type="submit" class="primary" disabled={isBusy}>
-        Make
+        Create group
       </button>
       <p class="help">
-        Calls in flight at once. The rest of it has defaults, and can be edited.{' '}
+        Slots limit the calls in flight. All other settings have defaults, which you can edit later.{' '}
         {plan !== null && <PlanSource plan={plan} />}
       </p>
       {wrong !== null && <p role="alert">{wrong}</p>}
@@ -114,7 +114,7 @@ export function MakeGroup({
   );
 }
 
-/** Makes it, unless there is one of that name, which is nobody's to lose here. Resolves with what was wrong, or null. */
+/** Creates a group, unless one with this name exists. Resolves with null, or with the error. */
 async function makeGroup(
   name: string,
   upstream: string,
@@ -122,7 +122,7 @@ async function makeGroup(
   plan: Suggestion | null,
 ): Promise<string | null> {
   const present = await api('getGroup', { params: { name } });
-  if (present.ok) return `There is a group "${name}" already. Choose another name.`;
+  if (present.ok) return `A group named “${name}” already exists. Choose another name.`;
   if (present.status !== 404) return present.problem.detail;
   const { models = [], limits = {} } = plan ?? {};
   const body = {

@@ -7,7 +7,7 @@ interface NotUsedProps {
   readonly edit: (upstream: UpstreamInfo) => void;
 }
 
-/** Upstreams that are built in and that nobody has called yet. */
+/** Built-in upstreams that have received no calls. */
 export function NotUsed({ upstreams, isOpen, edit }: NotUsedProps) {
   if (upstreams.length === 0) return null;
   return (
@@ -22,7 +22,7 @@ export function NotUsed({ upstreams, isOpen, edit }: NotUsedProps) {
               <th scope="col">Dialect</th>
               <th scope="col">Base URL here</th>
               <th scope="col">
-                <span class="visually-hidden">Change</span>
+                <span class="visually-hidden">Actions</span>
               </th>
             </tr>
           </thead>

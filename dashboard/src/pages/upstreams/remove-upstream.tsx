@@ -3,7 +3,7 @@ import type { UpstreamInfo } from '../../model/upstream-view.ts';
 import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 
-/** Asks, and then removes what is configured of an upstream. */
+/** Deletes the configuration of an upstream, after a confirmation. */
 export async function removeUpstream(
   upstream: UpstreamInfo,
   etag: string | null,
@@ -11,19 +11,17 @@ export async function removeUpstream(
 ): Promise<void> {
   const { id, is_built_in: isBuiltIn, groups } = upstream;
   const isSure = await confirm({
-    title: isBuiltIn ? `Put ${id} back as it was built in?` : `Delete ${id}?`,
+    title: isBuiltIn ? `Reset ${id} to its built-in settings?` : `Delete ${id}?`,
     says: (
       <p>
         {isBuiltIn
-          ? 'What is configured of it is forgotten: its address, secret and paths are the built-in ones again. '
-          : 'Calls that name it are refused from then on as upstream_unknown. '}
-        {groups.length === 0
-          ? 'No group stands for it.'
-          : `Groups that stand for it: ${groups.join(', ')}.`}{' '}
-        Calls in flight go on to their end.
+          ? 'Its address, secret and paths return to the built-in values. '
+          : 'Calls that name it are refused with upstream_unknown. '}
+        {groups.length === 0 ? 'No group uses it.' : `Groups that use it: ${groups.join(', ')}.`}{' '}
+        Calls in flight continue to the end.
       </p>
     ),
-    verb: isBuiltIn ? 'Put back' : 'Delete',
+    verb: isBuiltIn ? 'Reset upstream' : 'Delete upstream',
   });
   if (!isSure) return;
   const result = await api('deleteUpstream', {
@@ -31,7 +29,7 @@ export async function removeUpstream(
     ...(etag === null ? {} : { ifMatch: etag }),
   });
   if (result.ok) {
-    say(isBuiltIn ? `${id} is as it was built in.` : `${id} is deleted.`);
+    say(isBuiltIn ? `Reset ${id} to its built-in settings.` : `Deleted ${id}.`);
     for (const warning of result.body.warnings) complain(warning);
   } else complain(result.problem.detail);
   changed();

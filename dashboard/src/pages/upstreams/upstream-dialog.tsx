@@ -7,21 +7,18 @@ import { KeySteps } from './key-steps.tsx';
 import { UpstreamFields } from './upstream-fields.tsx';
 
 interface UpstreamDialogProps {
-  /** Null: a new one. */
+  /** null for a new upstream. */
   readonly upstream: UpstreamInfo | null;
-  /** All that there are: a new one by the name of one of them changes that. */
+  /** All upstreams. A new one with an existing id changes that one. */
   readonly known: readonly UpstreamInfo[];
-  /** The version that was shown when it was opened. */
+  /** Version of the configuration when the dialog opened. */
   readonly etag: string | null;
-  /** Told when something is saved, and the dialog goes on. */
+  /** Called after a save that keeps the dialog open. */
   readonly changed: () => void;
   readonly close: (isChanged: boolean) => void;
 }
 
-/**
- * Edits what is configured of an upstream. Nothing is sent before it is saved. Whoever stores a key is led on until calls
- * go by it.
- */
+/** Edits the configuration of an upstream. After a key is stored, the dialog continues with the steps to a working call. */
 export function UpstreamDialog({ upstream, known, etag, changed, close }: UpstreamDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [base, setBase] = useState({ upstream, etag });
@@ -40,7 +37,7 @@ export function UpstreamDialog({ upstream, known, etag, changed, close }: Upstre
     const result = await send(form, patch, named === null, base.etag);
     setBusy(false);
     if (result.ok) {
-      say(`${id} is saved.`);
+      say(`Saved ${id}.`);
       for (const warning of result.body.warnings) complain(warning);
       if (typeof patch['auth'] !== 'object' || patch['auth'] === null) return close(true);
       changed();
@@ -50,11 +47,11 @@ export function UpstreamDialog({ upstream, known, etag, changed, close }: Upstre
     if (result.status !== 412) return;
     const now = await api('getUpstream', { params: { id } });
     setChangedMeanwhile(now.ok ? differencesOf(base.upstream, now.body) : []);
-    // The next save is on top of what is known now.
+    // The next save applies to the current version.
     setBase({ upstream: now.ok ? now.body : base.upstream, etag: now.etag ?? result.etag });
   };
 
-  const title = upstream === null ? 'Add an upstream' : `Edit ${upstream.id}`;
+  const title = upstream === null ? 'Add upstream' : `Edit ${upstream.id}`;
   const isNothing = upstream !== null && Object.keys(patch).length === 0;
   return (
     <dialog
@@ -63,13 +60,13 @@ export function UpstreamDialog({ upstream, known, etag, changed, close }: Upstre
       aria-labelledby="upstream-title"
       onClose={() => close(stored !== null)}
     >
-      <h2 id="upstream-title">{stored === null ? title : `A key for ${stored}`}</h2>
+      <h2 id="upstream-title">{stored === null ? title : `Key for ${stored}`}</h2>
       {stored !== null && <KeySteps id={stored} />}
       <form
         hidden={stored !== null}
         onSubmit={(event) => {
           event.preventDefault();
-          save().catch(() => complain('It could not be saved.'));
+          save().catch(() => complain('The upstream could not be saved. Try again.'));
         }}
       >
         {changedMeanwhile !== null && <ChangedMeanwhile differences={changedMeanwhile} />}
@@ -87,7 +84,7 @@ export function UpstreamDialog({ upstream, known, etag, changed, close }: Upstre
             Cancel
           </button>
           <button type="submit" class="primary" disabled={isBusy || isNothing}>
-            {isNothing ? 'Nothing changed' : 'Save'}
+            {isNothing ? 'No changes' : 'Save'}
           </button>
         </div>
       </form>
@@ -104,9 +101,9 @@ function send(
   const params = { id: form.id.trim() };
   const ifMatch = etag === null ? {} : { ifMatch: etag };
   if (!isNew) return api('patchUpstream', { params, body: patch, ...ifMatch });
-  const said = Object.entries(patch).filter(([, value]) => value !== null);
-  // The server checks it, and tells what is wrong by its path.
-  const body: Record<string, unknown> = Object.fromEntries(said);
+  const values = Object.entries(patch).filter(([, value]) => value !== null);
+  // The server validates the body, and reports errors with their paths.
+  const body: Record<string, unknown> = Object.fromEntries(values);
   return api('putUpstream', { params, body, ...ifMatch });
 }
 
@@ -114,7 +111,7 @@ function ChangedMeanwhile({ differences }: { readonly differences: readonly stri
   return (
     <div role="alert" class="meanwhile">
       <p>
-        Somebody changed the configuration meanwhile
+        The configuration changed in the meantime
         {differences.length === 0 ? ', but not this upstream.' : ':'}
       </p>
       <ul>
@@ -124,7 +121,7 @@ function ChangedMeanwhile({ differences }: { readonly differences: readonly stri
           </li>
         ))}
       </ul>
-      <p>Nothing was saved. Save again to put what stands below over it.</p>
+      <p>Nothing was saved. Save again to overwrite it with these values.</p>
     </div>
   );
 }

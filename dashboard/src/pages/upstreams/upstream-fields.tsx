@@ -8,14 +8,14 @@ interface UpstreamFieldsProps {
   readonly form: UpstreamForm;
   readonly change: (form: UpstreamForm) => void;
   readonly isNew: boolean;
-  /** Ids to choose from, of what there is. */
+  /** Upstreams whose ids are suggested. */
   readonly known: readonly UpstreamInfo[];
-  /** Values that hold where a field is left empty; null: it is not built in. */
+  /** Values of empty fields. null if the upstream is not built in. */
   readonly builtIn: UpstreamInfo | null;
   readonly errors: readonly { readonly path: string; readonly message: string }[];
 }
 
-/** The fields of an upstream, each with its help and what the server found wrong with it. */
+/** Fields of an upstream, with help and the errors of the server. */
 export function UpstreamFields({
   form,
   change,
@@ -49,13 +49,13 @@ export function UpstreamFields({
     <>
       {isNew && field({ ...ID, choices: known.map(({ id }) => id) })}
       {mainFields(builtIn, form.id).map(field)}
-      {tick('is_keyless', 'Takes no key: nobody’s is sent there')}
-      {tick('enabled', 'Takes calls')}
+      {tick('is_keyless', 'Needs no key (Headgate sends none)')}
+      {tick('enabled', 'Enabled')}
       <details open={errors.some(({ path }) => !MAIN_PATHS.has(path))}>
         <summary>More</summary>
         {moreFields(builtIn).map(field)}
-        {tick('inject_usage', 'Ask for the usage of OpenAI streams on behalf of callers')}
-        <p class="help">Prices are changed by import and export.</p>
+        {tick('inject_usage', 'Request the usage of OpenAI streams for callers')}
+        <p class="help">To change prices, use Import / export.</p>
       </details>
     </>
   );
@@ -87,7 +87,7 @@ function mainFields(builtIn: UpstreamInfo | null, id: string): readonly FieldTex
     {
       name: 'secret',
       path: 'auth',
-      label: "Secret with the operator's key",
+      label: "Secret name of the operator's key",
       placeholder: secretNameFor(id),
     },
   ];
@@ -96,13 +96,13 @@ function mainFields(builtIn: UpstreamInfo | null, id: string): readonly FieldTex
 function moreFields(builtIn: UpstreamInfo | null): readonly FieldText[] {
   const names: readonly (readonly [TextName, string, string, boolean?])[] = [
     ['models', 'Models', builtIn?.models.join('\n') ?? 'llama-*', true],
-    ['allow', 'Also open', 'files', true],
+    ['allow', 'Also allowed', 'files', true],
     ['aliases', 'Aliases', 'prod-deployment-7 = gpt-4o', true],
     ['openai_at', 'OpenAI routes at', builtIn?.openai_at ?? '/v1'],
     ['anthropic_at', 'Anthropic routes at', builtIn?.anthropic_at ?? '/v1'],
     ['via', 'Via', 'PRIVATE_NETWORK'],
     ['account_by', 'Account of a key', 'claim:sub'],
-    ['webhook_secret', 'Secret of its webhooks', 'WEBHOOK_OPENAI_SECRET'],
+    ['webhook_secret', 'Webhook secret', 'WEBHOOK_OPENAI_SECRET'],
   ];
   return [
     ...names.map(([name, label, placeholder, isLong = false]) => ({
@@ -113,7 +113,7 @@ function moreFields(builtIn: UpstreamInfo | null): readonly FieldText[] {
     })),
     {
       name: 'limit_headers',
-      label: 'Its rate-limit headers',
+      label: 'Rate-limit headers',
       options: ['auto', 'use', 'ignore'].map((one) => [one, one] as const),
     },
     {

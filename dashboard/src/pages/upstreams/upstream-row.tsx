@@ -16,7 +16,7 @@ interface UpstreamRowProps {
   readonly changed: () => void;
 }
 
-/** One upstream that somebody calls or has configured. */
+/** An upstream that was called or configured. */
 export function UpstreamRow({ upstream, etag, edit, changed }: UpstreamRowProps) {
   const [isOpen, setOpen] = useState(false);
   const groups = upstream.groups.flatMap((name) => groupNamed(name) ?? []);
@@ -53,26 +53,27 @@ export function UpstreamRow({ upstream, etag, edit, changed }: UpstreamRowProps)
         ))}
         {idle.length > 0 && (
           <li class="help">
-            not called for it yet: <bdi>{idle.map(({ name }) => name).join(', ')}</bdi>
+            no calls to it yet: <bdi>{idle.map(({ name }) => name).join(', ')}</bdi>
           </li>
         )}
-        {groups.length === 0 && <li class="help">no group was called yet</li>}
+        {groups.length === 0 && <li class="help">no group has received calls yet</li>}
       </ul>
       <div class="tally">
         {seen.refusals.length === 0 ? (
           <span class="help">no refusals today</span>
         ) : (
           seen.refusals.map(([kind, total]) => (
-            <span class="chip bad" key={kind} title="refusals today, by UTC">
+            <span class="chip bad" key={kind} title="refusals today (UTC)">
               {kind.replaceAll('_', ' ')} <b>{count(total)}</b>
             </span>
           ))
         )}
         {seen.lastCallAt !== null && (
           <p>
-            <b>{count(seen.inFlight)}</b> in flight, <b>{count(seen.grantedToday)}</b> calls today{' '}
+            <b>{count(seen.inFlight)}</b> in flight, <b>{count(seen.grantedToday)}</b>{' '}
+            {seen.grantedToday === 1 ? 'call' : 'calls'} today{' '}
             <small>
-              the last <When at={seen.lastCallAt} />
+              last <When at={seen.lastCallAt} />
             </small>
           </p>
         )}
@@ -92,7 +93,7 @@ export function UpstreamRow({ upstream, etag, edit, changed }: UpstreamRowProps)
         <AdminButton name="Edit" of={upstream.id} act={edit} />
         {upstream.configured !== null && (
           <AdminButton
-            name={upstream.is_built_in ? 'Put back' : 'Delete'}
+            name={upstream.is_built_in ? 'Reset' : 'Delete'}
             of={upstream.id}
             act={() => void removeUpstream(upstream, etag, changed)}
           />
@@ -108,9 +109,9 @@ const HEALTH_WORDS: Readonly<Record<UpstreamGroupsView['state'], string>> = {
   'partly paused': '‖ partly paused',
   waiting: '‖ backing off',
   open: '✕ breaker open',
-  unreachable: '? groups do not answer',
-  unknown: '○ not called yet',
-  off: '⊘ off',
+  unreachable: '? groups do not respond',
+  unknown: '○ no calls yet',
+  off: '⊘ disabled',
 };
 
 function Health({ seen: { state, until, stopped } }: { readonly seen: UpstreamGroupsView }) {
@@ -124,7 +125,7 @@ function Health({ seen: { state, until, stopped } }: { readonly seen: UpstreamGr
       )}
       {until !== null && (
         <>
-          , again <When at={until} />
+          , ends <When at={until} />
         </>
       )}
     </span>
@@ -132,7 +133,7 @@ function Health({ seen: { state, until, stopped } }: { readonly seen: UpstreamGr
 }
 
 function Secret({ upstream: { secret } }: { readonly upstream: UpstreamInfo }) {
-  if (secret === null) return <>callers bring their key</>;
+  if (secret === null) return <>callers send their own key</>;
   return secret.is_set ? (
     <>
       key in <code>{secret.name}</code>
@@ -156,7 +157,7 @@ function AdminButton({ name, of, act }: AdminButtonProps) {
     <button
       type="button"
       disabled={!isAllowed}
-      title={isAllowed ? undefined : 'Needs the role admin'}
+      title={isAllowed ? undefined : 'Requires the admin role'}
       onClick={act}
     >
       {name}

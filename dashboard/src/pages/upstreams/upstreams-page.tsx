@@ -9,7 +9,7 @@ import { UpstreamRow } from './upstream-row.tsx';
 import { useUpstreams } from './use-upstreams.ts';
 import './upstreams.css';
 
-/** Where calls go: how each upstream fares, and what the configuration says of it. */
+/** Upstreams with their state and configuration. */
 export function UpstreamsPage() {
   const { upstreams, etag, problem, again } = useUpstreams();
   const [query, setQuery] = useQuery();
@@ -35,10 +35,10 @@ export function UpstreamsPage() {
           type="button"
           class="primary"
           disabled={!may('admin')}
-          title={may('admin') ? undefined : 'Needs the role admin'}
+          title={may('admin') ? undefined : 'Requires the admin role'}
           onClick={() => setEdited('new')}
         >
-          Add an upstream
+          Add upstream
         </button>
         <button type="button" onClick={again}>
           Refresh
@@ -59,9 +59,9 @@ export function UpstreamsPage() {
       {upstreams !== null && used.length === 0 && (
         <p class="help">
           {searched === ''
-            ? 'No upstream was called yet, and none is configured. Every provider below works as it is: set the base URL of a client, as '
-            : 'None of those in use fits. Look below, or see '}
-          <a href="/admin/setup">set-up</a> shows.
+            ? 'No upstream has been called or configured yet. Every provider below works without configuration. To point a client here, see '
+            : 'No upstream in use matches. Check the list below, or see '}
+          <a href="/admin/setup">Set-up</a>.
         </p>
       )}
       <NotUsed
@@ -69,7 +69,7 @@ export function UpstreamsPage() {
         isOpen={searched !== ''}
         edit={setEdited}
       />
-      {/* Before they are known a built-in one would be taken for a new one, which needs an address. */}
+      {/* Until the list is loaded, a built-in upstream would look like a new one, which needs a URL. */}
       {edited !== null && upstreams !== null && (
         <UpstreamDialog
           upstream={edited === 'new' ? null : edited}

@@ -2,10 +2,10 @@ import { useCallback, useEffect, useState } from 'preact/hooks';
 import { api, type Problem } from '../../api.ts';
 import type { UpstreamInfo } from '../../model/upstream-view.ts';
 
-/** As many as one answer may have: there are some forty built in, and 200 may be configured. */
+/** Maximum of one response. About forty are built in, and 200 may be configured. */
 const LIMIT = 1_000;
 
-/** All upstreams, with the version that they were read at. */
+/** All upstreams, with the version of the configuration. */
 export function useUpstreams() {
   const [upstreams, setUpstreams] = useState<readonly UpstreamInfo[] | null>(null);
   const [etag, setEtag] = useState<string | null>(null);

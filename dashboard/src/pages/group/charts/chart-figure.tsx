@@ -9,11 +9,11 @@ interface ChartFigureProps {
   readonly data: PlotData;
   readonly step: Signal<number | null>;
   readonly scheme: string;
-  /** Told which stretch was drawn over, in epoch seconds. */
+  /** Called with the selected range, in epoch seconds. */
   readonly onZoom: (from: number, to: number) => void;
 }
 
-/** A chart with its legend, which has the values of the moment pointed at, and as a table. */
+/** A chart with a legend, which shows the values of the selected step, and with a table. */
 export function ChartFigure({ data, step, scheme, onZoom }: ChartFigureProps) {
   const { chart, steps, gaps } = data;
   const [isAsked, setAsked] = useState(false);
@@ -47,7 +47,7 @@ export function ChartFigure({ data, step, scheme, onZoom }: ChartFigureProps) {
         setMissing={setMissing}
         onZoom={onZoom}
       />
-      {isMissing && <p class="help">The chart could not be loaded. These are its figures.</p>}
+      {isMissing && <p class="help">The chart could not be loaded. The table shows its data.</p>}
       <div id={table} hidden={!isTable}>
         {isTable && <ChartTable chart={chart} steps={steps} gaps={gaps} />}
       </div>
@@ -61,7 +61,7 @@ interface LegendProps extends Pick<PlotData, 'chart' | 'gaps'> {
 
 function Legend({ chart, gaps, step }: LegendProps) {
   const pointed = step.value;
-  if (chart.lines.length === 0) return <p class="legend none">None in this time.</p>;
+  if (chart.lines.length === 0) return <p class="legend none">None in this time range.</p>;
   return (
     <ul class="legend">
       {chart.lines.map((line) => {
@@ -80,7 +80,7 @@ function Legend({ chart, gaps, step }: LegendProps) {
   );
 }
 
-/** A limit that is not a number is none; what was not measured is unknown. */
+/** A missing limit means no limit. Other missing values were not measured. */
 function unknownOf(line: ChartLine): string {
   return line.label === 'limit' ? 'none' : '–';
 }

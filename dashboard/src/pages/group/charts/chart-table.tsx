@@ -7,7 +7,7 @@ interface ChartTableProps {
   readonly gaps: readonly ChartGap[];
 }
 
-/** The numbers of a chart, the latest first. */
+/** Values of a chart, newest first. */
 export function ChartTable({ chart, steps, gaps }: ChartTableProps) {
   const isBlank = (at: number, step: number): boolean =>
     gaps.some(({ from, to }) => at < to && (steps[step + 1] ?? Infinity) > from) &&

@@ -1,6 +1,6 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
-import { exact } from '../../../format.ts';
+import { exact, plural } from '../../../format.ts';
 import { groupNamed } from '../../../feed.ts';
 import { partitionName } from '../../../model/decoded.ts';
 import { isolated } from '../../../model/isolated.ts';
@@ -15,10 +15,10 @@ import { TenantTimes } from './tenant-times.tsx';
 import { useHistory } from './use-history.ts';
 import './charts.css';
 
-/** Maximum gaps that are told in words, the latest. */
+/** Maximum of gaps described in words. The latest are shown. */
 const GAPS_SAID_MAX = 5;
 
-/** Past of a group: charts on one axis with one cursor. The time shown stands in the link. */
+/** History of a group: charts on one axis with one cursor. The link contains the range. */
 export function GroupCharts({ name }: { readonly name: string }) {
   const [query, setQuery] = useQuery();
   const { range, showFrom } = useRange();
@@ -29,7 +29,7 @@ export function GroupCharts({ name }: { readonly name: string }) {
   return (
     <section class="charts" aria-labelledby="charts-title">
       <header>
-        <h2 id="charts-title">Over time</h2>
+        <h2 id="charts-title">History</h2>
         <TimeRange />
         <Partitions name={name} chosen={partition} choose={(one) => setQuery({ partition: one })} />
         {shown !== null && <Moment steps={shown.steps} step={step} at={query['at']} />}
@@ -37,7 +37,7 @@ export function GroupCharts({ name }: { readonly name: string }) {
       {problem !== null && <p role="alert">{problem.detail}</p>}
       {shown !== null && shown.missing > 0 && (
         <p role="status">
-          {shown.missing} partitions did not answer: their calls are missing here.
+          {plural(shown.missing, 'partition')} did not respond. Their calls are missing here.
         </p>
       )}
       {shown !== null && shown.gaps.length > 0 && (
@@ -63,7 +63,7 @@ export function GroupCharts({ name }: { readonly name: string }) {
         <>
           <MarkerList markers={shown.markers} />
           <p class="help">
-            <a href={auditOf(range)}>What was changed in this time</a>
+            <a href={auditOf(range)}>Configuration changes in this time range</a>
           </p>
         </>
       )}
@@ -71,14 +71,14 @@ export function GroupCharts({ name }: { readonly name: string }) {
   );
 }
 
-/** Makes the link to the audit log of the time shown: all of it, as what is changed elsewhere changes a group too. */
+/** Link to the whole audit log of the range, because changes elsewhere can affect a group too. */
 function auditOf(range: HistoryRange): string {
   const now = Date.now();
   const time = linkOf(rangeStartMs(range, now), range.endMs ?? now);
   return `/admin/audit?${new URLSearchParams(time)}`;
 }
 
-/** The moment that all charts point at, for fingers and keys that cannot hover. */
+/** Slider for the selected step of all charts, for touch and keyboard. */
 function Moment({
   steps,
   step,
@@ -86,7 +86,7 @@ function Moment({
 }: {
   readonly steps: readonly number[];
   readonly step: Signal<number | null>;
-  /** The moment that the link of the page names. */
+  /** Moment in the link of the page. */
   readonly at: string | undefined;
 }) {
   useEffect(() => {
@@ -114,12 +114,12 @@ function Moment({
         />
         <output>{text}</output>
       </label>
-      <CopyButton label="Copy link to it" text={async () => linkToMoment(steps, at)} />
+      <CopyButton label="Copy link to this moment" text={async () => linkToMoment(steps, at)} />
     </div>
   );
 }
 
-/** Makes the link to a moment, within the time that is shown: its address says the same tomorrow. */
+/** Link to a moment within a fixed range, so that it stays valid. */
 function linkToMoment(steps: readonly number[], at: number): string {
   const url = new URL(location.href);
   const [first = 0] = steps;
@@ -140,7 +140,7 @@ interface PartitionsProps {
   readonly choose: (partition: string) => void;
 }
 
-/** One partition of a split group, or all of them. */
+/** Chooses one partition, or all of them. */
 function Partitions({ name, chosen, choose }: PartitionsProps) {
   const names = (groupNamed(name)?.partitions ?? []).flatMap(({ partition }) => partition ?? []);
   if (chosen === undefined && names.length < 2) return null;
@@ -151,7 +151,7 @@ function Partitions({ name, chosen, choose }: PartitionsProps) {
       value={chosen ?? ''}
       onChange={({ currentTarget }) => choose(currentTarget.value)}
     >
-      <option value="">all together</option>
+      <option value="">all partitions</option>
       {all.map((one) => (
         <option value={one}>{isolated(partitionName(one))}</option>
       ))}

@@ -1,7 +1,7 @@
 import type uPlot from 'uplot';
 import { markerWords, type ChartGap, type HistoryMarker } from '../../../model/history-charts.ts';
 
-/** Puts a line over the plot for everything that happened, which says what it was when pointed at. */
+/** Draws a line for each event, with a label on hover. */
 export function drawMarkers(plot: uPlot, markers: readonly HistoryMarker[]): void {
   const lines = markers.flatMap((marker) => {
     const at = Date.parse(marker.at) / 1_000;
@@ -13,10 +13,10 @@ export function drawMarkers(plot: uPlot, markers: readonly HistoryMarker[]): voi
   plot.over.append(...lines);
 }
 
-/** Minimum width of a gap that its label has room in. */
+/** Minimum width of a gap that fits its label. */
 const LABEL_PX = 150;
 
-/** Hatches the time of which nothing is known: an empty stretch would look like one in which nothing happened. */
+/** Hatches times without data. An empty area would look like a time without events. */
 export function drawGaps(plot: uPlot, gaps: readonly ChartGap[]): void {
   const { min = null, max = null } = plot.scales['x'] ?? {};
   const bands = gaps.flatMap(({ from, to, label }) => {

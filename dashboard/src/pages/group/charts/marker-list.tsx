@@ -2,10 +2,10 @@ import { partitionName } from '../../../model/decoded.ts';
 import { markerWords, type HistoryMarker } from '../../../model/history-charts.ts';
 import { When } from '../../../ui/when.tsx';
 
-/** The rest opens: a week may have hundreds. */
+/** Further entries are collapsed, because a week may have hundreds. */
 const SHOWN_AT_FIRST = 8;
 
-/** List of what happened to the group in the time that the charts show, the latest first. */
+/** Events of the group in the range of the charts, newest first. */
 export function MarkerList({ markers }: { readonly markers: readonly HistoryMarker[] }) {
   if (markers.length === 0) return null;
   const latestFirst = markers.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at));
@@ -46,7 +46,7 @@ function Items({ markers }: { readonly markers: readonly HistoryMarker[] }) {
   );
 }
 
-/** Cuts a detail to what the words do not tell. */
+/** Detail of a marker, unless its label says the same. */
 function beyondLabel({ label, detail }: HistoryMarker): string {
   return detail.startsWith(label) ? '' : detail;
 }

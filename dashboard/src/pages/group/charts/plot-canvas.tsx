@@ -6,18 +6,18 @@ import type { PlotData, PlotHandle } from './plot.ts';
 
 interface PlotCanvasProps {
   readonly data: PlotData;
-  /** The step that is pointed at in all charts. */
+  /** The step selected in all charts. */
   readonly step: Signal<number | null>;
-  /** Light or dark: a plot is drawn anew in the other colours. */
+  /** Light or dark. A plot is redrawn when it changes. */
   readonly scheme: string;
-  /** Whether what draws could not be loaded. It is tried again when the feed or new figures come. */
+  /** Whether the plot library could not be loaded. New data or a reconnect retry it. */
   readonly isMissing: boolean;
   readonly setMissing: (isMissing: boolean) => void;
-  /** Told which stretch was drawn over, in epoch seconds. */
+  /** Called with the selected range, in epoch seconds. */
   readonly onZoom: (from: number, to: number) => void;
 }
 
-/** The place of a plot, as high before the plot is there. */
+/** Container of a plot, with its height reserved before the plot loads. */
 export function PlotCanvas({ data, step, scheme, isMissing, setMissing, onZoom }: PlotCanvasProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<PlotHandle | null>(null);
@@ -59,7 +59,7 @@ export function PlotCanvas({ data, step, scheme, isMissing, setMissing, onZoom }
   );
 }
 
-/** Changes when there are other lines, for which a plot is made anew. */
+/** Identifies the lines of a chart. A plot is recreated when they change. */
 function shapeOf({ chart }: PlotData): string {
   return chart.lines.map(({ label }) => label).join();
 }

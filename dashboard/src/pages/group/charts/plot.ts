@@ -2,21 +2,21 @@ import uPlot from 'uplot';
 import type { Chart, ChartGap, ChartLine, HistoryMarker } from '../../../model/history-charts.ts';
 import { drawGaps, drawMarkers } from './marker-lines.ts';
 
-/** Loaded when the first chart is shown: nobody else pays for the library. */
+/** Loaded with the first chart, because the plot library is large. */
 
 export interface PlotData {
   readonly chart: Chart;
   readonly steps: readonly number[];
-  /** Up to when the last step tells, in epoch seconds. */
+  /** End of the data in the last step, in epoch seconds. */
   readonly end: number;
   readonly gaps: readonly ChartGap[];
   readonly markers: readonly HistoryMarker[];
 }
 
 export interface PlotHandle {
-  /** Shows another answer, which must have the same lines. */
+  /** Shows new data with the same lines. */
   readonly show: (data: PlotData) => void;
-  /** Points at a step, or at none. */
+  /** Selects a step. null selects none. */
   readonly point: (step: number | null) => void;
   readonly destroy: () => void;
 }
@@ -25,13 +25,13 @@ const HEIGHT_PX = 150;
 const AXIS_PX = 56;
 
 interface OnPlot {
-  /** A step is pointed at, or none. */
+  /** Called when a step is selected. null means none. */
   readonly onPoint: (step: number | null) => void;
-  /** A stretch was drawn over, in epoch seconds. */
+  /** Called with the selected range, in epoch seconds. */
   readonly onZoom: (from: number, to: number) => void;
 }
 
-/** Draws a chart into an element and keeps it as wide as that. All plots of one page share their cursor. */
+/** Draws a chart and keeps it as wide as its element. All plots of a page share a cursor. */
 export function drawPlot(
   place: HTMLElement,
   data: PlotData,
@@ -86,7 +86,7 @@ export function drawPlot(
   };
 }
 
-/** Tells which stretch was drawn over, and takes the drawing away: the new figures come by themselves. */
+/** Reports a selected range, and clears the selection. */
 function zoomed(plot: uPlot, onZoom: OnPlot['onZoom']): void {
   const { left, width } = plot.select;
   if (width === 0) return;
@@ -97,7 +97,7 @@ function zoomed(plot: uPlot, onZoom: OnPlot['onZoom']): void {
 
 type Colours = (token: string) => string;
 
-/** Tokens are `light-dark()` of two colours, and a canvas wants the one that holds now. */
+/** Resolves CSS variables to colours. They are `light-dark()` pairs, and a canvas needs the current one. */
 function coloursOf(place: HTMLElement, chart: Chart): Colours {
   const probe = document.createElement('span');
   place.append(probe);
@@ -112,7 +112,7 @@ function coloursOf(place: HTMLElement, chart: Chart): Colours {
   return (token) => known.get(token) ?? 'currentcolor';
 }
 
-/** Makes columns of a chart: what holds for a whole step is drawn to the end of the last one. */
+/** Columns of a chart. Values of whole steps are extended to the end of the last step. */
 function columnsOf({ chart, steps, end }: PlotData): uPlot.AlignedData {
   const values = chart.lines.map((line) => [
     ...line.values,
@@ -137,7 +137,7 @@ function seriesOf(line: ChartLine, colours: Colours): uPlot.Series {
     dash: [...line.dash],
     ...(line.shape === 'line' || stepped === undefined ? {} : { paths: stepped }),
     ...(line.shape === 'area' ? { fill: withAlpha(colour) } : {}),
-    // A value between two gaps has no line to be seen by.
+    // A value between two gaps needs a point, because it has no line.
     points: {
       size: 4,
       fill: colour,

@@ -1,14 +1,14 @@
 import { duration } from '../../../format.ts';
 import type { Charts, TenantTime } from '../../../model/history-charts.ts';
 
-/** The tenants whose calls waited, and that held slots, for longest in the time shown. */
+/** Tenants with the most wait time and the most slot time in the range. */
 export function TenantTimes({ tenants }: Pick<Charts, 'tenants'>) {
   const { waited, held } = tenants;
   if (waited.length + held.length === 0) return null;
   return (
     <dl class="tenant-times">
-      <Times name="Waited most" times={waited} />
-      <Times name="Held slots most" times={held} />
+      <Times name="Most wait time" times={waited} />
+      <Times name="Most slot time" times={held} />
     </dl>
   );
 }

@@ -9,18 +9,18 @@ import {
   type HistoryRange,
 } from '../../../model/history-range.ts';
 
-/** How long after the minute is over it is asked for: by then the last call of it has been counted. */
+/** Delay after the end of a minute, so that its last call is counted. */
 const AFTER_MINUTE_MS = 1_000;
 
 interface ShownHistory extends Charts {
   readonly markers: readonly HistoryMarker[];
-  /** Pools that did not answer, so that something is missing. */
+  /** Number of pools that did not respond. */
   readonly missing: number;
 }
 
 /**
- * The history of a group, asked for once a minute while the page is looked at. What was shown stays until
- * the next answer is there, and when the feed was gone it is asked for anew as soon as it is back.
+ * History of a group, loaded once a minute while the page is visible. The previous data stays until the next arrives.
+ * It reloads after a reconnect.
  */
 export function useHistory(name: string, range: HistoryRange, partition: string | undefined) {
   const [shown, setShown] = useState<ShownHistory | null>(null);
@@ -43,9 +43,9 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
       }
     };
     const planNext = (): void => {
-      // Another ask may have been made meanwhile, because the page was looked at again.
+      // Another request may have been sent meanwhile, because the page became visible.
       clearTimeout(timer);
-      // What is over stays as it is.
+      // Past ranges do not change.
       if (isOver || range.endMs !== null) return;
       timer = setTimeout(tick, untilNextMinuteMs(Date.now()) + AFTER_MINUTE_MS);
     };
@@ -56,7 +56,7 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
     };
     const tick = (): void => {
       clearTimeout(timer);
-      // Nobody looks: the page asks again as soon as somebody does.
+      // A hidden or resting page loads nothing. It continues when it becomes visible.
       if (document.visibilityState === 'visible' && resting.peek() === null) start();
     };
     start();

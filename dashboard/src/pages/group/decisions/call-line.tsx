@@ -15,11 +15,11 @@ import { CallStory } from './call-story-list.tsx';
 interface CallLineProps {
   readonly group: string;
   readonly call: ExplainedCall;
-  /** The longest wait of the list, for the length of the bars. */
+  /** Longest wait in the list, which scales the bars. */
   readonly longestMs: number;
 }
 
-/** A call in one line, which opens to what happened to it. */
+/** A call in one line, which expands to its story. */
 export function CallLine({ group, call, longestMs }: CallLineProps) {
   const [isOpen, setOpen] = useState(false);
   const { latest, tries: attempts } = call;
@@ -58,14 +58,14 @@ const OUTCOME_WORDS: Readonly<Record<DecisionView['outcome'], string>> = {
   moved: '⇄ routed again',
 };
 
-/** Picks what is most worth knowing: why it failed, else why it waited. */
-function whyOf(decision: DecisionView, tries: number): string {
-  const said = decision.upstream_said;
-  const again = tries > 1 ? `${tries} tries · ` : '';
+/** Short reason of a call: why it failed, else why it waited. */
+function whyOf(decision: DecisionView, attempts: number): string {
+  const signal = decision.upstream_said;
+  const again = attempts > 1 ? `${attempts} attempts · ` : '';
   if (decision.rejection !== null) return again + rejectionWords(decision.rejection);
-  if (said !== null && said !== 'served') return `${again}upstream: ${refusalWords(said)}`;
+  if (signal !== null && signal !== 'served') return `${again}upstream: ${refusalWords(signal)}`;
   const { waited_for: cause, scope } = decision;
-  if (cause === null) return `${again}at once`;
+  if (cause === null) return `${again}no wait`;
   return again + WAIT_WORDS[cause] + (scope === undefined ? '' : `: ${scopeWords(scope)}`);
 }
 

@@ -4,7 +4,6 @@ import { groupNamed } from '../../../feed.ts';
 import { exact } from '../../../format.ts';
 import { callsOf, storyOf, type ExplainedCall } from '../../../model/call-story.ts';
 
-/** Maximum of groups that a call belongs to. */
 const GROUPS_MAX = 4;
 
 interface CallStoryListProps {
@@ -12,7 +11,7 @@ interface CallStoryListProps {
   readonly call: ExplainedCall;
 }
 
-/** Story of a call, in this group and in those that it may have needed slots of besides. */
+/** Story of a call in this group, and in other groups that it may have needed. */
 export function CallStory({ group, call }: CallStoryListProps) {
   const parts = useParts(group, call);
   const { latest } = call;
@@ -45,11 +44,11 @@ export function CallStory({ group, call }: CallStoryListProps) {
           <bdi>{latest.tenant}</bdi>
         </dd>
         <dt>Agent</dt>
-        <dd>{latest.agent === null ? 'none named' : <bdi>{latest.agent}</bdi>}</dd>
+        <dd>{latest.agent === null ? 'none' : <bdi>{latest.agent}</bdi>}</dd>
         <dt>Upstream</dt>
         <dd>{latest.upstream}</dd>
         <dt>Model</dt>
-        <dd>{latest.model === null ? 'not looked at' : <bdi>{latest.model}</bdi>}</dd>
+        <dd>{latest.model === null ? 'not read' : <bdi>{latest.model}</bdi>}</dd>
         <dt>Lease</dt>
         <dd>
           <code>{latest.lease}</code>
@@ -64,7 +63,7 @@ interface StoryPart {
   readonly call: ExplainedCall;
 }
 
-/** All tries of the call that are remembered, those that the search left out included. */
+/** All remembered attempts of the call, including those that the search excluded. */
 function useParts(group: string, call: ExplainedCall): readonly StoryPart[] {
   const [parts, setParts] = useState<readonly StoryPart[]>([{ group, call }]);
   const { ticket } = call;

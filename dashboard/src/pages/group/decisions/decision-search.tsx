@@ -8,23 +8,23 @@ const OUTCOMES = [
   { id: 'moved', name: 'routed again' },
 ];
 
-/** Looks for calls by the header that their answer carried, or by outcome. It stands in the link. */
+/** Searches calls by the `headgate-lease` header of the response, or by outcome. The link contains the search. */
 export function DecisionSearch() {
   const [query, setQuery] = useQuery();
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
     const fields = new FormData(event.currentTarget);
-    const said = Object.fromEntries(
+    const values = Object.fromEntries(
       [...fields].map(([key, value]) => [key, typeof value === 'string' ? value.trim() : '']),
     );
-    setQuery(said);
+    setQuery(values);
   };
   const isNarrowed = ['lease', 'outcome'].some((key) => key in query);
   return (
     <form class="decision-search" onSubmit={submit} role="search" aria-label="Decisions">
       <label class="lease">
-        headgate-lease of the answer
+        headgate-lease of the response
         <input
           type="search"
           name="lease"
@@ -46,7 +46,7 @@ export function DecisionSearch() {
       </button>
       {isNarrowed && (
         <button type="reset" onClick={() => setQuery({ lease: '', outcome: '' })}>
-          Show all
+          Clear search
         </button>
       )}
     </form>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { DECISIONS_MAX } from '../../../../../src/core/parts/decision-log.ts';
+import { plural } from '../../../format.ts';
 import { callsOf } from '../../../model/call-story.ts';
 import { useQuery } from '../../../ui/use-query.ts';
 import { useRange } from '../../../ui/use-range.ts';
@@ -11,7 +12,7 @@ import '../../../ui/call-lines.css';
 
 const SHOWN_AT_FIRST = 20;
 
-/** Explains calls: why each waited, was granted or refused, and how it ended. */
+/** Explains calls: why each waited, was granted or rejected, and how it ended. */
 export function Decisions({ name }: { readonly name: string }) {
   const [query] = useQuery();
   const { range } = useRange();
@@ -32,7 +33,7 @@ export function Decisions({ name }: { readonly name: string }) {
         {found !== null && (
           <p>
             <small>
-              {calls?.length} calls, asked <When at={found.askedAt} />
+              {plural(calls?.length ?? 0, 'call')}, updated <When at={found.askedAt} />
             </small>{' '}
             <button type="button" onClick={again}>
               Refresh
@@ -49,14 +50,14 @@ export function Decisions({ name }: { readonly name: string }) {
       )}
       {found !== null && found.missing > 0 && (
         <p role="status">
-          {found.missing} partitions did not answer: their calls are missing here.
+          {plural(found.missing, 'partition')} did not respond. Their calls are missing here.
         </p>
       )}
       {calls?.length === 0 && <Nothing isNarrowed={Object.keys(query).length > 0} />}
       <p class="help">
-        <a href={`/admin/calls?${keptCalls(name, query)}`}>Calls of this time that were kept</a>:
-        those that were slow, refused, sent again or dear, and a sample of the others, for 7 days
-        unless the group says otherwise.
+        <a href={`/admin/calls?${keptCalls(name, query)}`}>Logged calls in this time range</a>:
+        slow, refused, retried and expensive calls, and a sample of the others. They are kept for 7
+        days, unless the group sets another retention.
       </p>
       <ul class="calls" aria-busy={found === null && problem === null}>
         {calls?.map((call) => (
@@ -72,7 +73,7 @@ export function Decisions({ name }: { readonly name: string }) {
   );
 }
 
-/** Makes the link to the kept calls of the group, in the time that the page shows. */
+/** Query of the link to the logged calls of the group, in the range that the page shows. */
 function keptCalls(group: string, { range, from, to }: Readonly<Record<string, string>>): string {
   const terms = Object.entries({ group, range, from, to });
   return String(
@@ -83,10 +84,10 @@ function keptCalls(group: string, { range, from, to }: Readonly<Record<string, s
 function Nothing({ isNarrowed }: { readonly isNarrowed: boolean }) {
   return (
     <p class="help">
-      {isNarrowed ? 'No call fits. ' : 'No call yet. '}
-      The last {DECISIONS_MAX} decisions of each partition are remembered, in memory: a deploy or
-      ten idle seconds forget them. The header <code>headgate-lease</code> of an answer names its
-      call.
+      {isNarrowed ? 'No matching calls. ' : 'No calls yet. '}
+      Each partition keeps its last {DECISIONS_MAX} decisions in memory. A deploy or ten idle
+      seconds discard them. To find a call, enter the <code>headgate-lease</code> header of its
+      response.
     </p>
   );
 }

@@ -4,11 +4,11 @@ import { returns } from '../../../feed.ts';
 import { rangeStartMs, type HistoryRange } from '../../../model/history-range.ts';
 import type { DecisionView } from '../../../model/call-words.ts';
 
-/** Terms by which decisions are looked for; what is absent bounds nothing. */
+/** Search for decisions. Absent fields match everything. */
 export interface DecisionSearch {
   readonly lease: string | undefined;
   readonly outcome: string | undefined;
-  /** Absent: at any time. */
+  /** Absent means any time. */
   readonly range?: HistoryRange;
   readonly limit: number;
 }
@@ -21,7 +21,7 @@ interface FoundDecisions {
 
 const OUTCOMES = ['granted', 'rejected', 'left', 'moved'] as const;
 
-/** The decisions of a group that fit, asked for when the search changes, with `again`, and when the feed is back. */
+/** Matching decisions of a group. They reload when the search changes, with `again`, and after a reconnect. */
 export function useDecisions(name: string, search: DecisionSearch) {
   const [found, setFound] = useState<FoundDecisions | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
