@@ -31,7 +31,7 @@ export class Opening {
     return encoder.encode(text);
   }
 
-  /** The answer's bytes as they are to stand behind the fillers. Empty: more are wanted first. */
+  /** The answer's bytes that follow the fillers. Empty while too few have arrived. */
   join(chunk: Uint8Array): Uint8Array {
     if (this.#head === null) return chunk;
     const head = joined(this.#head, chunk);
@@ -40,7 +40,7 @@ export class Opening {
     return isWhole ? behindField(head) : new Uint8Array();
   }
 
-  /** Gives what is left of an answer that ended before it could be told how it begins. */
+  /** The remainder of an answer that ended before its beginning could be determined. */
   end(): Uint8Array {
     const head = this.#head;
     this.#head = null;
@@ -48,7 +48,7 @@ export class Opening {
   }
 }
 
-/** The line is begun already. */
+/** The line was already started. */
 function behindField(head: Uint8Array): Uint8Array {
   const begins = new TextDecoder().decode(head.subarray(0, FIELD.length)) === FIELD;
   return begins ? head.subarray(FIELD.length) : joined(encoder.encode(EMPTY_EVENT), head);

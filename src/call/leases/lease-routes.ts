@@ -1,4 +1,10 @@
-/** The routes of leases that clients request themselves. README.md of this folder lists the files. */
+/**
+ * Leases that clients request themselves. `lease-routes.ts` takes a request, `lease-call.ts` authenticates it, and
+ * `read-json.ts` parses it. `post-lease.ts` acquires a lease through `plan-lease.ts`, `admit-lease.ts` and
+ * `ask-by-id.ts`. `report-lease.ts` and `settle-lease.ts` process the result of its call, and `held-pools.ts` sends
+ * messages to its pools. The Worker keeps no state between two requests: the token of a lease (`lease-token.ts`) has
+ * all of it.
+ */
 import { addCors, corsHeaders, preflightResponse } from '../cors.ts';
 import { routingTable, type RoutingTable } from '../../config/snapshots.ts';
 import {

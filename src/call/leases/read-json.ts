@@ -17,8 +17,7 @@ export async function readJson<T>(
 ): Promise<JsonRead<T>> {
   const body = await readOwnBody(request, BYTES_MAX);
   if (body.kind === 'broken') return unreadable(BODY_BROKEN);
-  if (body.kind === 'too long')
-    return unreadable(`The body has more than ${BYTES_MAX} bytes. Send less.`);
+  if (body.kind === 'too long') return unreadable(`The body is larger than ${BYTES_MAX} bytes.`);
   const text = new TextDecoder().decode(body.bytes);
   let value: unknown;
   try {
