@@ -125,7 +125,7 @@ it('GET / of a fresh Headgate says what is missing and how to set it', async () 
     expect(text).toMatch(/Admin routes +CLOSED: the secret ADMIN_TOKEN is not set/);
     expect(text).toContain("export ADMIN_TOKEN='…' in the environment that starts Headgate");
     expect(text).not.toContain('wrangler');
-    expect(await (await fetch(`${serve.url}/v1`)).text()).toContain('/v1 is a base URL');
+    expect(await (await fetch(`${serve.url}/v1`)).text()).toContain('`/v1` is a base URL');
     expect(text).toMatch(/Groups +none configured/);
     expect(text).toMatch(/Gateway keys +none configured/);
     expect(text).toContain(`${serve.url}/openai/v1`);

@@ -113,7 +113,7 @@ describe.concurrent('a stream that waits', () => {
 });
 
 /** Words of Headgate about the refusal. */
-const LATE = /No slot of the group late became free/;
+const LATE = /No slot of group `late` became free/;
 
 const TYPED: Readonly<Record<string, object>> = {
   openai: { code: 'queue_timeout' },

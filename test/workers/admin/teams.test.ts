@@ -57,7 +57,7 @@ describe('the limits of a team', () => {
     for (const secret of [one, two]) {
       const refused = await pay(secret);
       expect(refused).toMatchObject({ status: 402, reason: 'budget_exhausted' });
-      expect(refused.text).toContain(`the budget of the team ${team}: 0.4 USD per month`);
+      expect(refused.text).toContain(`the budget of team \`${team}\`: 0.4 USD per month`);
     }
     expect((await strict.stats()).total).toBe(total);
     expect((await pay(await makeKey({}, `${team}-c`))).status).toBe(200);

@@ -169,7 +169,7 @@ describe('at its deadline a call that was refused', () => {
     });
     expect(one.status).toBe(429);
     expect(one.headers.get('headgate-reason')).toBe('queue_timeout');
-    expect(await one.text()).toMatch(/No slot of the group .* became free within \d+ ms/);
+    expect(await one.text()).toMatch(/No slot of group `.*` became free within \d+ ms/);
     await finish(stage, holder);
     await untilArrived(stage, 2);
   });

@@ -145,7 +145,7 @@ describe('a held call', () => {
     await oneModelFull();
     const { status, text, lease } = await send({ model: 'full' });
     expect(status).toBe(429);
-    expect(text).toContain('of the model full');
+    expect(text).toContain('for model `full`');
     expect(text).toContain('with this provider key');
     expect(text).not.toContain('fp_');
     const scope = { model: 'full', service_tier: null, credential: expect.stringMatching(/^fp_/) };
@@ -161,7 +161,7 @@ describe('a held call', () => {
 
   it('names them also if the group has seen no other model', async () => {
     expect((await send({ model: 'full', headers: FULL })).status).not.toBe(200);
-    expect((await send({ model: 'full' })).text).toContain('of the model full');
+    expect((await send({ model: 'full' })).text).toContain('for model `full`');
     const { decisions } = bodyOf(
       await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
     );
@@ -179,7 +179,7 @@ describe('a held call', () => {
     const waited = await send({ key: 'sk-small', maxWait: '2s' });
     expect(waited.status).toBe(429);
     expect(waited.text).toContain(
-      'The upstream stops or limits only calls with this provider key.',
+      'The upstream refuses or limits only calls with this provider key.',
     );
     const { decisions } = bodyOf(
       await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),

@@ -80,7 +80,7 @@ describe('the refusal', () => {
     const response = await call(stage.chat, { json, headers: { 'headgate-max-wait': '2' } });
     expect(response.status).toBe(429);
     expect(response.headers.get('headgate-reason')).toBe('queue_timeout');
-    expect(await response.text()).toContain('The upstream refused the call before');
+    expect(await response.text()).toContain('The upstream refused an earlier attempt');
     await finish(stage, holding);
   });
 

@@ -64,7 +64,7 @@ async function refused(response: Response): Promise<string | null> {
   return `${response.status} ${error.code}: ${error.message}`;
 }
 
-const EXHAUSTED = /^402 budget_exhausted: With what .* exceed the budget of the group budget-\d+: /;
+const EXHAUSTED = /^402 budget_exhausted: With calls .* exceed the budget of group `budget-\d+`: /;
 
 /** More than one call is estimated to cost, and less than two. */
 const ONE_CALL = 0.0003;
@@ -121,7 +121,9 @@ describe('a model without a known price', () => {
   it('is refused where there is a budget', async () => {
     const { strict } = await budgeted({ per_day: 1_000 }, {}, {}, { prices: { other: PRICE } });
     const text = await refused(await post(PATH, body()));
-    expect(text).toMatch(/^400 price_unknown: The price of the model m at up is not known, /);
+    expect(text).toMatch(
+      /^400 price_unknown: The price of model `m` at upstream `up` is unknown, /,
+    );
     expect(text).toContain('fallback_price');
     expect((await strict.stats()).total).toBe(0);
   });

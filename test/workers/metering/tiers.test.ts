@@ -158,35 +158,35 @@ describe('an unknown tier', () => {
     [
       'openai',
       { service_tier: 'hyper' },
-      /the tier \\"hyper\\" in service_tier, whose price at openai/,
+      /tier \\"hyper\\" in `service_tier`\. Its price at upstream `openai`/,
     ],
     [
       'bare',
       { service_tier: 'priority' },
-      /the tier \\"priority\\" in service_tier, whose price at bare/,
+      /tier \\"priority\\" in `service_tier`\. Its price at upstream `bare`/,
     ],
-    ['openai', { speed: 'fast' }, /the tier \\"fast\\" in speed/],
-    ['openai', { serviceTier: { type: 'x' } }, /the tier \\"x\\" in serviceTier\.type/],
+    ['openai', { speed: 'fast' }, /tier \\"fast\\" in `speed`/],
+    ['openai', { serviceTier: { type: 'x' } }, /tier \\"x\\" in `serviceTier\.type`/],
     [
       'openai',
       { service_tier: 'default', serviceTier: 'priority' },
-      /serviceTier could not be read: it occurs twice/,
+      /`serviceTier` could not be read: it occurs twice/,
     ],
     [
       'openai',
       { Service_Tier: 'priority' },
-      /Service_Tier could not be read: it is spelled differently/,
+      /`Service_Tier` could not be read: it is spelled differently/,
     ],
     [
       'openai',
       { service_tier: ['priority'] },
-      /service_tier could not be read: it is not a string/,
+      /`service_tier` could not be read: it is not a string/,
     ],
   ])('at %s is refused where a budget counts: %j', async (id, fields, message) => {
     const { strict, group } = await scene();
     const text = await refused(await ask(fields, id));
     expect(text).toMatch(message);
-    expect(text).toContain(`the group ${group} has a budget`);
+    expect(text).toContain(`group \`${group}\` has a budget`);
     expect((await strict.stats()).total).toBe(0);
   });
 
@@ -220,7 +220,9 @@ describe('an unknown tier', () => {
     const { strict } = await scene({}, { limits: {}, match, members: [member] }, {}, { keys });
     // Without its own key the call runs at a member.
     const as = (fields: object) => ask(fields, 'openai', { 'headgate-key': 'hg_ours' });
-    expect(await refused(await as({ service_tier: 'priority' }))).toContain('whose price at bare');
+    expect(await refused(await as({ service_tier: 'priority' }))).toContain(
+      'Its price at upstream `bare`',
+    );
     expect((await strict.stats()).total).toBe(0);
     await served(as({ service_tier: 'default' }));
   });
@@ -241,7 +243,7 @@ describe('an unknown tier', () => {
     ];
     const { strict } = await scene({}, { limits: {}, track_usage: 'always' }, {}, { keys });
     const as = (key: string) => ask({ service_tier: 'priority' }, 'bare', { 'headgate-key': key });
-    expect(await refused(await as('hg_frugal'))).toContain('the group key:frugal has a budget');
+    expect(await refused(await as('hg_frugal'))).toContain('group `key:frugal` has a budget');
     expect((await strict.stats()).total).toBe(0);
     await served(as('hg_free'));
   });

@@ -141,7 +141,10 @@ it('a stream that is kept alive is told as its last event that its upstream was 
   await configure({ upstreams: [{ id: 'another', base_url: scene.strict.url }] });
   const last = withoutSignsOfLife(await restOf(reader));
   expect(JSON.parse(last.replace(/^data: /, ''))).toMatchObject({
-    error: { code: 'upstream_unknown', message: 'The upstream up has been removed.' },
+    error: {
+      code: 'upstream_unknown',
+      message: 'Upstream `up` was removed from the configuration. Use another upstream.',
+    },
   });
   await finish(scene, holders);
   await allFree(group, wide);

@@ -94,7 +94,7 @@ it('a stream that its key lets wait for long is kept alive', async () => {
   const response = await answer;
   expect(response.status).toBe(200);
   // The first comment may come before the group says what the call waits for.
-  const comments = await readUntil(readerOf(response), /for an operator, who paused the group/);
+  const comments = await readUntil(readerOf(response), /for an operator to resume the group/);
   expect(comments).toMatch(/^: headgate waiting for /);
   leaves.abort();
   await allFree(group);

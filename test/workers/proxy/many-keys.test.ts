@@ -80,7 +80,7 @@ it('a call that would have to wait is refused in its dialect, and soon those aft
   expect(answer.headers.get('headgate-reason')).toBe('too_many_bytes_waiting');
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(2);
   expect(answer.headers.get('x-should-retry')).not.toBe('false');
-  const message: unknown = expect.stringContaining('bodies of the calls that wait');
+  const message: unknown = expect.stringContaining('bodies of queued calls');
   expect(await answer.json()).toMatchObject({ error: { message } });
   await untilStatus(scene.name('c'), { queued: 0 });
   const reasons = await Promise.all(

@@ -264,7 +264,7 @@ it('two groups with members are too many', async () => {
   const at = await newScene({ members: A_THEN_B, config: { groups: [other] } });
   const { status, headers, text } = await ask(at, 'call');
   expect([status, headers.get('headgate-reason')]).toEqual([400, 'too_many_groups']);
-  expect(text).toContain('several groups that name members');
+  expect(text).toContain('several groups with members');
 });
 
 describe('a call that takes no slot', () => {

@@ -101,7 +101,7 @@ it.each([
   await writeElsewhere({ ...upstreams('first', id), groups });
   const call = { ...CHAT, model: `${id}/gpt-4o-mini` };
   expect(await answer('/v1/chat/completions', call, {})).toMatchObject({
-    error: { message: expect.stringContaining('has changed while the call was read') },
+    error: { message: expect.stringContaining('changed while the request was being read') },
   });
   expect(await ask('/v1/chat/completions', call)).toBe(200);
 });

@@ -61,7 +61,7 @@ function refusal(status: number, reason: string): ReturnType<typeof refusalOf> {
   return { status, reason, retry: isTemporary ? true : 'false', retryAfter: isTemporary };
 }
 
-const MESSAGE = expect.stringContaining('slots of the group busy');
+const MESSAGE = expect.stringContaining('slots of group `busy`');
 
 it.each<[string, string, unknown]>([
   [
@@ -118,7 +118,7 @@ it.each<[string, Record<string, string>]>([
   const response = await call('/x-openai/v1/chat/completions', { json: CHAT, headers });
   expect(Date.now() - startedAt).toBeGreaterThanOrEqual(195);
   expect(refusalOf(response)).toEqual(refusal(429, 'queue_timeout'));
-  expect(await response.text()).toMatch(/No slot of the group busy became free within \d+ ms/);
+  expect(await response.text()).toMatch(/No slot of group `busy` became free within \d+ ms/);
 });
 
 it('a call finds the queue full', async () => {
@@ -188,7 +188,7 @@ it.each(['/nowhere/v1/chat/completions', '/constructor/v1', '/robots.txt'])(
 it('/v1 alone says that it is a base URL', async () => {
   const response = await call('/v1');
   expect(refusalOf(response)).toEqual(refusal(404, 'upstream_unknown'));
-  expect(await response.text()).toContain('/v1 is a base URL: a route stands behind it');
+  expect(await response.text()).toContain('`/v1` is a base URL, not a route.');
 });
 
 it('an upstream that cannot be reached is a 502, and its slot is free again', async () => {

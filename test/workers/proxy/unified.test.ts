@@ -152,7 +152,7 @@ it('groups match the model without its prefix', async () => {
     headers: { 'headgate-max-wait': '0' },
   });
   expect(response.headers.get('headgate-reason')).toBe('busy');
-  expect(await response.text()).toContain('the group none');
+  expect(await response.text()).toContain('group `none`');
 });
 
 it('GET /v1/models lists the models of the default upstream and of those with a secret', async () => {

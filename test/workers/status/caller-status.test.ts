@@ -212,10 +212,14 @@ describe('a provider key', () => {
 
 describe('nobody', () => {
   it.each<[string, Record<string, string>, string]>([
-    ['no key', {}, 'wants a gateway key'],
-    ['an unknown key', { authorization: 'Bearer hg_nobody' }, 'is not known'],
-    ['a provider key beside gateway keys', { authorization: 'Bearer sk-own' }, 'wants a gateway'],
-    ['the admin token', { authorization: 'Bearer test-admin-token' }, 'wants a gateway key'],
+    ['no key', {}, 'requires a gateway key'],
+    ['an unknown key', { authorization: 'Bearer hg_nobody' }, 'Unknown gateway key'],
+    [
+      'a provider key beside gateway keys',
+      { authorization: 'Bearer sk-own' },
+      'requires a gateway',
+    ],
+    ['the admin token', { authorization: 'Bearer test-admin-token' }, 'requires a gateway key'],
   ])('is let in with %s', async (_what, headers, detail) => {
     await twoKeys([{ name: fresh() }]);
     const said = await ask(headers);
