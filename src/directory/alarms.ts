@@ -1,4 +1,3 @@
-/** One user of the object's alarm. */
 export interface Alarm {
   /** Epoch milliseconds. */
   set(at: number): void;

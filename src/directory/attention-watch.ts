@@ -29,7 +29,6 @@ const STANDING: ReadonlySet<AttentionRule> = new Set([
   'member_ejected',
 ]);
 
-/** An entry that was sent. */
 interface SentEntry {
   /** Id of the message. The message that reports its end has the same id. */
   readonly id: string;
@@ -45,7 +44,6 @@ interface WatchParts {
   readonly sql: SqlStorage;
   readonly alarm: Alarm;
   readonly target: () => WebhookConfig | null;
-  /** Whether any pool is in use. */
   readonly isInUse: () => boolean;
   readonly waitUntil: (work: Promise<unknown>) => void;
 }

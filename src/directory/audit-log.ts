@@ -3,7 +3,7 @@ import type { AuditEntry } from '../contract/audit.ts';
 
 /**
  * - `audit_log (sequence, at, version, actor, action, changes)`: one row per change or action, with its actor.
- * `changes` is JSON, and `omitted` is the number of changes that it leaves out.
+ *   `changes` is JSON, and `omitted` is the number of changes that it leaves out.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS audit_log (sequence INTEGER PRIMARY KEY, at TEXT NOT NULL,
   version INTEGER NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, changes TEXT NOT NULL,

@@ -21,16 +21,16 @@ const AT_ONCE_IN_ONE_PROCESS = 2;
 const ANSWER_LOST_MS = 2_000;
 
 /**
- * Delays before a failed notification is repeated: the first one, the maximum while an isolate may have an older copy
- * of the configuration, and the one after `LATER_TIMES` failures, when no copy can be older.
+ * Delays before a failed notification is repeated, doubled from the first to the maximum. After `LATER_TIMES` failures
+ * no isolate can have an older copy of the configuration, and the longer delay applies.
  */
-const AGAIN_MS = 1_000;
-const AGAIN_MS_MAX = 4_000;
-const AGAIN_LATER_MS = 30_000;
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 4_000;
+const RETRY_LATER_MS = 30_000;
 const LATER_TIMES = 80;
 
 /** How long after its notification a pool is notified again if it receives no calls any more but is still in use. */
-const IN_USE_AGAIN_MS = 30_000;
+const IN_USE_RETRY_MS = 30_000;
 
 /** Delay of the alarm that continues if the instance ends before it has notified all pools. */
 const SAFETY_MS = 3_000;
@@ -44,7 +44,7 @@ interface ConfigPushParts {
   /** Returns the version that pools of a group must have. */
   readonly version: (group: string) => number;
   /** Whether a pool is resting. A resting pool reads the directory before it accepts a new call. */
-  readonly isLeftAlone: (pool: PlacedPool) => boolean;
+  readonly isResting: (pool: PlacedPool) => boolean;
   readonly isOneProcess: boolean;
   readonly after: Schedule;
   readonly waitUntil: (work: Promise<unknown>) => void;
@@ -52,7 +52,7 @@ interface ConfigPushParts {
    * Sends a pool its current definition. Returns false if the pool must be notified again later because it is still in
    * use.
    */
-  readonly tell: (pool: PlacedPool) => Promise<boolean>;
+  readonly notify: (pool: PlacedPool) => Promise<boolean>;
 }
 
 /**
@@ -64,7 +64,7 @@ interface ConfigPushParts {
 export class ConfigPush {
   readonly #parts: ConfigPushParts;
   /** Consecutive failures and the time of the next attempt, by pool. 0 failures means that the pool is still in use. */
-  readonly #again = new Map<string, { readonly times: number; readonly againAt: number }>();
+  readonly #retries = new Map<string, { readonly times: number; readonly retryAt: number }>();
 
   #cancelTimer: (() => void) | null = null;
 
@@ -78,54 +78,54 @@ export class ConfigPush {
   begin(): Promise<void> {
     this.#armIn(SAFETY_MS);
     // All copies are older than this change, regardless of earlier failures.
-    this.#again.clear();
+    this.#retries.clear();
     return this.round();
   }
 
   /** Notifies pools that are behind, as many as one invocation may, and sets the alarm for the others. */
   async round(): Promise<void> {
     const now = steadyClock.now();
-    const due = this.#behind().filter((pool) => this.#againAt(pool) <= now);
+    const due = this.#behind().filter((pool) => this.#retryAt(pool) <= now);
     const atOnce = this.#parts.isOneProcess ? AT_ONCE_IN_ONE_PROCESS : AT_ONCE;
-    await mapConcurrently(due.slice(0, PUSHED_A_ROUND), atOnce, (pool) => this.#report(pool));
-    this.#goOn();
+    await mapConcurrently(due.slice(0, PUSHED_A_ROUND), atOnce, (pool) => this.#notify(pool));
+    this.#continue();
   }
 
-  async #report(pool: PlacedPool): Promise<void> {
-    const { list, version, tell: report, after } = this.#parts;
+  async #notify(pool: PlacedPool): Promise<void> {
+    const { list, version, notify, after } = this.#parts;
     const key = poolKey(pool);
     const wanted = version(pool.group);
     try {
-      if (await within(ANSWER_LOST_MS, report(pool), after)) {
-        this.#again.delete(key);
-        list.noteTold(pool, wanted);
-      } else this.#again.set(key, { times: 0, againAt: steadyClock.now() + IN_USE_AGAIN_MS });
+      if (await within(ANSWER_LOST_MS, notify(pool), after)) {
+        this.#retries.delete(key);
+        list.noteReceived(pool, wanted);
+      } else this.#retries.set(key, { times: 0, retryAt: steadyClock.now() + IN_USE_RETRY_MS });
     } catch {
-      const times = (this.#again.get(key)?.times ?? 0) + 1;
-      this.#again.set(key, { times, againAt: steadyClock.now() + retryDelayMs(times) });
+      const times = (this.#retries.get(key)?.times ?? 0) + 1;
+      this.#retries.set(key, { times, retryAt: steadyClock.now() + retryDelayMs(times) });
     }
   }
 
-  #goOn(): void {
+  #continue(): void {
     const behind = this.#behind();
-    const failed = behind.filter((pool) => (this.#again.get(poolKey(pool))?.times ?? 0) > 0);
+    const failed = behind.filter((pool) => (this.#retries.get(poolKey(pool))?.times ?? 0) > 0);
     if (failed.length > 0) logEvent('pools_not_told', { pools: failed.length });
     if (behind.length === 0) {
-      this.#again.clear();
+      this.#retries.clear();
       this.#cancelTimer?.();
       this.#parts.alarm.clear();
     } else {
-      this.#armIn(Math.min(...behind.map((pool) => this.#againAt(pool))) - steadyClock.now());
+      this.#armIn(Math.min(...behind.map((pool) => this.#retryAt(pool))) - steadyClock.now());
     }
   }
 
   #behind(): PlacedPool[] {
-    const { list, version, isLeftAlone } = this.#parts;
-    return list.behind(version).filter((pool) => !isLeftAlone(pool));
+    const { list, version, isResting } = this.#parts;
+    return list.behind(version).filter((pool) => !isResting(pool));
   }
 
-  #againAt(pool: PlacedPool): number {
-    return this.#again.get(poolKey(pool))?.againAt ?? 0;
+  #retryAt(pool: PlacedPool): number {
+    return this.#retries.get(poolKey(pool))?.retryAt ?? 0;
   }
 
   /**
@@ -145,6 +145,6 @@ export class ConfigPush {
 
 /** Returns the delay before the next attempt after so many consecutive failures. */
 function retryDelayMs(times: number): number {
-  if (times > LATER_TIMES) return AGAIN_LATER_MS;
-  return Math.min(AGAIN_MS_MAX, AGAIN_MS * 2 ** (times - 1));
+  if (times > LATER_TIMES) return RETRY_LATER_MS;
+  return Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** (times - 1));
 }

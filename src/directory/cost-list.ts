@@ -6,8 +6,8 @@ import { poolKey, type PlacedPool } from '../routing/pool.ts';
 
 /**
  * - `costs (group_name, object_name, jurisdiction, partition_key, said_at, said)`: the last costs that each pool
- * reported, as JSON (`ReportedCosts`), and when, in epoch milliseconds. A row remains when its pool leaves the list,
- * because its costs remain.
+ *   reported, as JSON (`ReportedCosts`), and when, in epoch milliseconds. A row remains when its pool leaves the list,
+ *   because its costs remain.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS costs (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
   jurisdiction TEXT NOT NULL, partition_key TEXT, said_at INTEGER NOT NULL, said TEXT NOT NULL,
@@ -42,7 +42,6 @@ interface Summing {
   readonly days: Map<string, CostSums>;
 }
 
-/** A pool with its costs, if it has any. */
 type CostReport = PlacedPool & Pick<PresentPool, 'costs'>;
 
 /** The last reported costs of pools, so that no pool is woken for them. */

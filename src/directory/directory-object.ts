@@ -62,14 +62,13 @@ const POOLS_AT_ONCE = 32;
 /** Maximum unlisted objects notified of a change. The others read the directory at their next new call. */
 const OWN_PUSHED_MAX = 400;
 
-/** Maximum cached definitions. */
 const DEFINITIONS_MAX = 1_000;
 
 /** Delay of writes that no response depends on. */
 const WRITE_DELAY_MS = 1_000;
 
 /** How long the dashboards' hub counts as active after a request. It sends one every 5 s. */
-const HUB_LOOKS_MS = 15_000;
+const HUB_ACTIVE_MS = 15_000;
 
 /** Delay before another attempt to revert temporary changes. */
 const REVERT_RETRY_MS = 5_000;
@@ -102,11 +101,11 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   #isFlushing = false;
   readonly #timers = new Timers(steadyClock);
   /** What the dashboards' hub wants pools to push. A new instance receives it with the hub's next request. */
-  #hub: { readonly span: WatchSpan | null; readonly heardAt: number } = { span: null, heardAt: 0 };
+  #hub: { readonly span: WatchSpan | null; readonly seenAt: number } = { span: null, seenAt: 0 };
   readonly #attempts = new FailedAttempts();
   readonly #sweptAt = new Map<string, number>();
   readonly #definitions = new BoundedMap<string, GroupDefinition>(DEFINITIONS_MAX);
-  readonly #reporting: ConfigPush;
+  readonly #push: ConfigPush;
   readonly #publisher: Publisher;
   readonly #attention: AttentionWatch;
 
@@ -127,15 +126,15 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#warnings = new WarningList(ctx.storage.sql);
     this.#refusals = new RefusalList(ctx.storage.sql);
     this.#keyless = new KeylessList(ctx.storage.sql);
-    this.#reporting = new ConfigPush({
+    this.#push = new ConfigPush({
       list: this.#list,
       alarm: this.#alarms.of('telling'),
       version: (group) => this.#versionFor(group),
-      isLeftAlone: (pool) => this.#isLeftAlone(pool),
+      isResting: (pool) => this.#isResting(pool),
       isOneProcess: env.BOOT_ID !== undefined,
       after: this.#timers.after,
       waitUntil: (work) => ctx.waitUntil(work),
-      tell: (pool) => this.#report(pool),
+      notify: (pool) => this.#report(pool),
     });
     this.#publisher = new Publisher(
       env,
@@ -233,18 +232,18 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#dropRetired();
     const own = ownPoolsToPush(change, before.config, config, this.#list.all()).filter(
       // A pool that was never used has no waiters to notify.
-      (pool) => this.#presence.has(pool) && !this.#isLeftAlone(pool),
+      (pool) => this.#presence.has(pool) && !this.#isResting(pool),
     );
     // A failure is harmless: the pool reads the directory before it accepts a new call.
     const pushOwn = (pool: PlacedPool): Promise<unknown> => this.#report(pool).catch(() => {});
     const pushingOwn = mapConcurrently(own.slice(0, OWN_PUSHED_MAX), POOLS_AT_ONCE, pushOwn);
-    this.ctx.waitUntil(Promise.all([this.#reporting.begin(), pushingOwn]));
+    this.ctx.waitUntil(Promise.all([this.#push.begin(), pushingOwn]));
     return version;
   }
 
   /** Continues to notify pools, and reverts temporary changes. */
   override async alarm(): Promise<void> {
-    await Promise.all([this.#reporting.round(), this.#revertDue(), this.#attention.look()]);
+    await Promise.all([this.#push.round(), this.#revertDue(), this.#attention.look()]);
   }
 
   /**
@@ -325,7 +324,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   async wake(present: PresentPool): Promise<Woken> {
     const pool = this.#placed(present);
     // The pool counts as outdated until it has this answer.
-    if (this.#isLeftAlone(pool)) this.#list.noteTold(pool, this.#versionFor(pool.group));
+    if (this.#isResting(pool)) this.#list.noteReceived(pool, this.#versionFor(pool.group));
     if (this.#isKnown(pool)) {
       this.#costs.note(pool, Date.now());
       this.#presence.wake(pool);
@@ -334,8 +333,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     }
     const definition = this.#withUse(pool, await this.definition(pool.group));
     const answer = { definition, isListed: this.#list.has(pool) };
-    const { span, heardAt } = this.#hub;
-    if (span === null || Math.abs(Date.now() - heardAt) > HUB_LOOKS_MS) return answer;
+    const { span, seenAt } = this.#hub;
+    if (span === null || Math.abs(Date.now() - seenAt) > HUB_ACTIVE_MS) return answer;
     return { ...answer, watch: { ...span, key: poolKey(pool) } };
   }
 
@@ -348,7 +347,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   async awake(span: WatchSpan): Promise<PlacedPool[]> {
-    this.#hub = { span, heardAt: Date.now() };
+    this.#hub = { span, seenAt: Date.now() };
     const unknown = this.#list.all().filter((pool) => !this.#presence.has(pool));
     return [...this.#presence.awake(Date.now()), ...unknown];
   }
@@ -497,7 +496,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   /** Whether a pool is resting. A resting pool reads the directory before it accepts a new call. */
-  #isLeftAlone(pool: PlacedPool): boolean {
+  #isResting(pool: PlacedPool): boolean {
     return this.#presence.idleSince(pool) !== null;
   }
 
@@ -535,7 +534,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   #dropRetired(): void {
     const { config } = this.#store.current;
     for (const pool of this.#list.all()) {
-      if (!takesCalls(pool, config) && this.#isLeftAlone(pool)) this.#drop(pool);
+      if (!takesCalls(pool, config) && this.#isResting(pool)) this.#drop(pool);
     }
     for (const pool of this.#presence.pools()) {
       if (!takesCalls(pool, config) && !this.#list.has(pool)) this.#forget(pool);
@@ -582,7 +581,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#sweptAt.set(group, now);
     const pools = this.#list.all().filter((pool) => pool.group === group);
     const forget = async (pool: PlacedPool): Promise<void> => {
-      if (this.#isLeftAlone(pool)) {
+      if (this.#isResting(pool)) {
         if (this.#idleMs(pool) >= POOL_IDLE_MS) this.#drop(pool);
         return;
       }

@@ -29,7 +29,6 @@ export class KeylessList {
     sql.exec(TABLE);
   }
 
-  /** Adds the counts of an isolate. */
   note(counts: readonly KeylessCaller[]): void {
     for (const { upstream, caller, calls, last_at } of counts) {
       const at = Date.parse(last_at);

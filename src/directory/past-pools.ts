@@ -4,7 +4,7 @@ import type { PlacedPool } from '../routing/pool.ts';
 
 /**
  * - `past_pools (group_name, object_name, jurisdiction, partition_key, left_at)`: pools that left the list because they
- * were unused. Their call logs can still be read. `left_at` is the time, in epoch milliseconds.
+ *   were unused. Their call logs can still be read. `left_at` is the time, in epoch milliseconds.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS past_pools (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
   jurisdiction TEXT NOT NULL, partition_key TEXT, left_at INTEGER NOT NULL,

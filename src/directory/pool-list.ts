@@ -3,10 +3,10 @@ import { OVERFLOW_PARTITION, poolName } from '../contract/pool-name.ts';
 
 /**
  * - `pools (group_name, object_name, jurisdiction, partition_key, told)`: the pools that changes are pushed to.
- * `jurisdiction` is empty if there is none. `partition_key` is null for an unpartitioned pool. `told` is the last
- * version that the pool received.
+ *   `jurisdiction` is empty if there is none. `partition_key` is null for an unpartitioned pool. `told` is the last
+ *   version that the pool received.
  * - `overflow (group_name, partition_key)`: partitions that share one pool because their group was full when they were
- * first used.
+ *   first used.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS pools (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
@@ -157,7 +157,7 @@ export class PoolList {
   }
 
   /** Stores that a pool has received a version. */
-  noteTold(pool: PlacedPool, version: number): void {
+  noteReceived(pool: PlacedPool, version: number): void {
     this.#sql.exec(
       `UPDATE pools SET told = ?1
        WHERE group_name = ?2 AND object_name = ?3 AND jurisdiction = ?4 AND told < ?1`,

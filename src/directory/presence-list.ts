@@ -4,9 +4,9 @@ import { poolKey, type PlacedPool } from '../routing/pool.ts';
 
 /**
  * - `presence (group_name, object_name, jurisdiction, partition_key, window_end, idle_since, boot, said)`: the last
- * reports of pools about their use. `window_end` names the window of the report. `idle_since` is when a resting pool
- * was last used, or 0 while it is in use. `boot` is the process that wrote the row, if Headgate is self-hosted. `said`
- * holds figures as JSON.
+ *   reports of pools about their use. `window_end` names the window of the report. `idle_since` is when a resting pool
+ *   was last used, or 0 while it is in use. `boot` is the process that wrote the row, if Headgate is self-hosted.
+ *   `said` holds figures as JSON.
  */
 const TABLE = `CREATE TABLE IF NOT EXISTS presence (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
   jurisdiction TEXT NOT NULL, partition_key TEXT, window_end REAL NOT NULL, idle_since INTEGER NOT NULL,
@@ -144,7 +144,6 @@ export class PresenceList {
     }));
   }
 
-  /** Lists the pools that are in use. */
   awake(now: number): PlacedPool[] {
     return [...this.#known.values()].flatMap((one) => (this.#isAsked(one, now) ? one.pool : []));
   }

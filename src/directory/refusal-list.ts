@@ -14,7 +14,7 @@ import {
 
 /**
  * - `refusals (minute, id, sum)`: rejected calls of the last hour, by epoch minute and by their facts (`idOf`), as JSON
- * (`RefusalSum`).
+ *   (`RefusalSum`).
  * - `refusal_totals (id, count, last_at)`: rejected calls since the first count, without texts of callers, for metrics.
  */
 const TABLES = [
@@ -54,7 +54,6 @@ export class RefusalList {
     for (const table of TABLES) sql.exec(table);
   }
 
-  /** Adds the counts of an isolate. */
   note(counts: readonly RefusalCount[], now: number): void {
     for (const { count, first_at, last_at, message, request_ids, ...facts } of counts) {
       const minute = Math.floor(Date.parse(first_at) / REFUSAL_MINUTE_MS);

@@ -7,11 +7,11 @@ import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
  * writes one row instead of two.
  *
  * - `secrets (name, value)`: 32 random bytes in base64 each, created when first needed. `fingerprint_key` never
- * changes, because fingerprints in `match.keys` and partitions depend on it. The key for sessions of the admin API is
- * derived from `session_key` and `ADMIN_TOKEN`.
- * - `configuration (id = 0, version, routing_version, body, changed_at)`: the whole configuration as JSON. `changed_at`
- * holds the versions that affected each group (`ChangedAt`). null means this version, for all groups. Without a row the
- * version is 0.
+ *   changes, because fingerprints in `match.keys` and partitions depend on it. The key for sessions of the admin API
+ *   is derived from `session_key` and `ADMIN_TOKEN`.
+ * - `configuration (id = 0, version, routing_version, body, changed_at)`: the whole configuration as JSON.
+ *   `changed_at` holds the versions that affected each group (`ChangedAt`). null means this version, for all groups.
+ *   Without a row the version is 0.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID`,

@@ -28,7 +28,6 @@ export async function packed(config: Config): Promise<Packed> {
   return new Response(stream.pipeThrough(new CompressionStream('gzip'))).arrayBuffer();
 }
 
-/** The last versions of the configuration. */
 export class VersionList {
   readonly #sql: SqlStorage;
 
@@ -83,7 +82,6 @@ export class VersionList {
     this.#sql.exec('ALTER TABLE versions ADD COLUMN of_canary INTEGER NOT NULL DEFAULT 0');
   }
 
-  /** Updates the temporary fields of a version. */
   setTemporary(version: number, temporary: readonly TemporaryField[]): void {
     this.#sql.exec(
       'UPDATE versions SET temporary = ? WHERE version = ?',
@@ -92,7 +90,6 @@ export class VersionList {
     );
   }
 
-  /** Returns the temporary fields of a version. */
   temporaryAt(version: number): TemporaryField[] {
     const [row] = this.#sql
       .exec<{ temporary: string | null }>(

@@ -74,7 +74,7 @@ export class Hub {
   constructor(env: Env, onEmpty: () => void) {
     this.#env = env;
     this.#onEmpty = onEmpty;
-    this.#watch = new PoolWatch(env, (group) => this.#isLookedAt(group));
+    this.#watch = new PoolWatch(env, (group) => this.#isViewed(group));
     this.#opened = this.#open();
     // Each reader handles this failure itself.
     this.#opened.catch(() => {});
@@ -104,7 +104,7 @@ export class Hub {
     if (report.configVersion > picture.directory.version && !this.#lookedLately()) {
       this.#lookSoon(picture);
     }
-    return this.#isLookedAt(pool.group) ? 'detail' : 'status';
+    return this.#isViewed(pool.group) ? 'detail' : 'status';
   }
 
   /** Sends an event to the readers that have received their snapshot, or to some of them. */
@@ -227,7 +227,7 @@ export class Hub {
   async #lookOnce(picture: Picture): Promise<void> {
     try {
       const { version } = picture.directory;
-      picture.turn(await readDirectory(this.#env, picture.directory));
+      picture.update(await readDirectory(this.#env, picture.directory));
       this.#snapshot = null;
       if (picture.directory.version !== version) {
         const { version: next, config } = picture.directory;
@@ -253,7 +253,7 @@ export class Hub {
     return steadyClock.now();
   }
 
-  #isLookedAt(group: string): boolean {
+  #isViewed(group: string): boolean {
     for (const reader of this.#readers) if (reader.group === group) return true;
     return false;
   }

@@ -18,7 +18,7 @@ const OVERTAKEN_MS_MAX = 60_000;
 
 interface LastReply {
   readonly one: PoolReply<PoolReport>;
-  readonly heardAt: number;
+  readonly receivedAt: number;
 }
 
 /** A group with its leases and waiters, as `GET /groups/{name}/leases` and `/waiters` show them. */
@@ -54,14 +54,13 @@ export class Picture {
 
   constructor(directory: Directory) {
     this.#directory = directory;
-    this.turn(directory);
+    this.update(directory);
   }
 
   get directory(): Directory {
     return this.#directory;
   }
 
-  /** The listed pools by their keys. */
   get pools(): ReadonlyMap<string, PlacedPool> {
     return this.#pools;
   }
@@ -74,7 +73,7 @@ export class Picture {
    * Applies a new state of the directory. All groups are compared again, because the figures of idle ones change with
    * time.
    */
-  turn(directory: Directory): void {
+  update(directory: Directory): void {
     this.#directory = directory;
     const listed = directory.pools.slice(0, ASKED_MAX);
     this.#pools = new Map(listed.map((pool) => [poolKey(pool), pool]));
@@ -89,15 +88,15 @@ export class Picture {
     const key = poolKey(one.pool);
     const before = this.#known.get(key)?.one;
     if (!this.#pools.has(key) || isOlder(one, before)) return;
-    this.#known.set(key, { one, heardAt: now });
+    this.#known.set(key, { one, receivedAt: now });
     this.#touched.add(group);
     for (const name of [...needed(one), ...needed(before)]) this.#touched.add(name);
     if (detailText(one) !== detailText(before)) this.#changedDetails.add(group);
   }
 
   /** Whether a pool has reported since an instant, or ever if none is given. */
-  hasHeard(pool: PlacedPool, since = -Infinity): boolean {
-    return (this.#known.get(poolKey(pool))?.heardAt ?? -Infinity) > since;
+  hasReport(pool: PlacedPool, since = -Infinity): boolean {
+    return (this.#known.get(poolKey(pool))?.receivedAt ?? -Infinity) > since;
   }
 
   /** Lists the groups that changed since the last call. */
@@ -127,9 +126,9 @@ export class Picture {
       this.poolsOf(name).flatMap((pool): PoolReply<PoolStatus>[] => {
         const known = this.#known.get(poolKey(pool));
         if (known === undefined) return [];
-        const { one, heardAt } = known;
+        const { one, receivedAt } = known;
         if ('error' in one) return [one];
-        const reported = aged(one.answer.status, Math.max(0, now - heardAt));
+        const reported = aged(one.answer.status, Math.max(0, now - receivedAt));
         return [
           { pool, answer: withMembers(reported, pool, this.#directory.config, instant(now)) },
         ];
@@ -149,7 +148,7 @@ export class Picture {
       const known = this.#known.get(poolKey(pool));
       if (known === undefined || !('answer' in known.one)) return [];
       const { detail } = known.one.answer;
-      const sinceMs = Math.max(0, now - known.heardAt);
+      const sinceMs = Math.max(0, now - known.receivedAt);
       return detail === null ? [] : [{ ...detail, partition: pool.partition, sinceMs }];
     });
     const leases = reported.flatMap(({ leases: all, partition, sinceMs }) =>

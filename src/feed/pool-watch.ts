@@ -28,15 +28,15 @@ const PUSHES_PER_S = 250;
  */
 export class PoolWatch {
   readonly #env: Env;
-  readonly #isLookedAt: (group: string) => boolean;
+  readonly #isViewed: (group: string) => boolean;
   /** When each pool was last asked and answered. A pool that did not answer is asked at the next opportunity. */
   readonly #askedAt = new Map<string, number>();
   /** When the resting pools were last read, and at which version: limits and switches apply to them too. */
   #restingRead = { at: -Infinity, version: -1 };
 
-  constructor(env: Env, isLookedAt: (group: string) => boolean) {
+  constructor(env: Env, isViewed: (group: string) => boolean) {
     this.#env = env;
-    this.#isLookedAt = isLookedAt;
+    this.#isViewed = isViewed;
   }
 
   /** Asks the pools in use that are new, did not answer, or were not asked for long. Reads the state of the others. */
@@ -77,12 +77,12 @@ export class PoolWatch {
     const { version } = picture.directory;
     const isOld =
       version !== this.#restingRead.version || now - this.#restingRead.at >= ASK_IDLE_EVERY_MS;
-    if (pools.length === 0 || (!isOld && pools.every((pool) => picture.hasHeard(pool)))) return [];
+    if (pools.length === 0 || (!isOld && pools.every((pool) => picture.hasReport(pool)))) return [];
     this.#restingRead = { at: now, version };
     const known = await readUnasked(this.#env, picture.directory, pools);
     return [...known].flatMap(([pool, { status }]) => {
       // The pool came into use meanwhile.
-      if (picture.hasHeard(pool, now)) return [];
+      if (picture.hasReport(pool, now)) return [];
       const at = status.as_of === undefined ? 0 : Date.parse(status.as_of);
       picture.note(
         { pool, answer: { at, configVersion: version, status, detail: null } },
@@ -98,7 +98,7 @@ export class PoolWatch {
     const replies = await askPools(this.#env, config, pools, async (stub, pool) => {
       const key = poolKey(pool);
       const now = steadyClock.now();
-      const isDetailed = this.#isLookedAt(pool.group);
+      const isDetailed = this.#isViewed(pool.group);
       const answer = await stub.watch({ key, ...spanOf(picture, now), isDetailed });
       this.#askedAt.set(key, now);
       picture.note({ pool, answer }, steadyClock.now());

@@ -56,7 +56,7 @@ export class AcquireCalls {
     const id = ticketId(request.ticketId);
     const { configVersion, sinceVersion = configVersion } = request;
     const isBehind = sinceVersion > link.definition.version;
-    if (isBehind || (link.isToRead(configVersion) && this.#isNew(id, request))) {
+    if (isBehind || (link.mustRead(configVersion) && this.#isNew(id, request))) {
       await link.catchUp(configVersion);
     }
     link.assume(request.assumed);

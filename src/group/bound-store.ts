@@ -69,7 +69,6 @@ export type IdleRow = Pick<StoredRow, 'minute' | 'calls' | 'budgetStop'>;
 /** Counts that releases up to 0.1.0 stored separately. */
 type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
 
-/** A place of the ring, as it is stored. */
 interface StoredRingRow extends Record<string, SqlStorageValue> {
   readonly place: number;
   readonly boot: string;
@@ -157,7 +156,7 @@ export class BoundStore {
     const ended = late.flatMap((row) => row.ended);
     const lapsed = late.flatMap((row) => row.lapsed);
     const isOfProcess = last.by === this.#bootId;
-    // Holders by id are no calls of this process. They continue and renew.
+    // Holders by id are not calls of this process. They continue and renew.
     const isDead = !isOfProcess && last.row.mayOutlive !== true;
     const there = { mark: isDead ? 0 : mark, waiters: isOfProcess ? waiters : 0 };
     return {

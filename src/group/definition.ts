@@ -16,7 +16,6 @@ import { LANES, type Lane } from '../core/words/ticket.ts';
 
 const DEFAULTS: GroupConfig = groupSchema.parse({ name: 'unconfigured' });
 
-/** Default reactions to upstream errors. */
 const REACTIONS = { breaker: DEFAULTS.breaker, probe: DEFAULTS.probe };
 
 /** Affinity if the configuration sets none. */
@@ -28,7 +27,6 @@ const UNCONFIGURED: GroupSettings = {
   slotsMax: 0,
 };
 
-/** A pool's name, split into its parts. */
 export interface PoolIdentity {
   readonly group: string;
   readonly partition: string | null;
@@ -187,7 +185,6 @@ function membersOf(
   }));
 }
 
-/** Returns how a group reacts to errors of its upstreams. */
 function reactionsOf(
   config: Pick<GroupConfig, 'breaker' | 'probe'>,
 ): Pick<MemberSettings, 'breaker' | 'probesPauses'> {

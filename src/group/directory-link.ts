@@ -16,7 +16,7 @@ const LIST_AGAIN_MS = 60_000;
 const DIRECTORY_TIMEOUT_MS = 1_000;
 
 /** Minimum interval at which a paused pool that receives no pushes reads the directory on behalf of its waiters. */
-const HEAR_EVERY_MS = 2_000;
+const REFRESH_EVERY_MS = 2_000;
 
 /**
  * Maximum age of a pool's definition when it decides about a new call, if the pool receives no pushes or the call was
@@ -44,7 +44,7 @@ interface DirectoryLinkParts {
   /** Returns the pool's costs for the directory to store, or null if there are none. */
   readonly costs: () => string | null;
   readonly idleMs: () => number;
-  /** Whether the directory has the pool as in use and notifies it of changes. */
+  /** Whether the directory considers the pool in use and notifies it of changes. */
   readonly isInWindow: () => boolean;
   /** Returns the name of the window that the pool requests. */
   readonly nextWindow: () => number;
@@ -55,7 +55,7 @@ interface DirectoryLinkParts {
   /** Called when the dashboards' hub wants the pool to push its changes. */
   readonly onWatched: (watch: PoolWatchRequest) => void;
   /** Whether the pool is unverified. The object that contains it then updates its definition before each call. */
-  readonly isOnTrial: boolean;
+  readonly isUnverified: boolean;
 }
 
 /** Keeps a pool's definition up to date with the directory. */
@@ -74,10 +74,10 @@ export class DirectoryLink {
   #hadSuccess: boolean;
   #isListing = false;
   #listAgainAt = -Infinity;
-  #hearAgainAt = -Infinity;
+  #refreshAt = -Infinity;
   #readAt = -Infinity;
   /** Answers and pushes received from the directory so far. */
-  #heard = 0;
+  #received = 0;
   /** Whether a new call was routed by an older version and the directory has not sent a newer one since. */
   #isContradicted = false;
   /** Serializes messages to the directory: a late `unlist` must not undo a `list`. */
@@ -130,8 +130,8 @@ export class DirectoryLink {
   refreshIfPaused(): void {
     const now = this.#parts.now();
     const { paused } = this.#definition.switches;
-    if (!paused || this.#listed || now < this.#hearAgainAt) return;
-    this.#hearAgainAt = now + HEAR_EVERY_MS;
+    if (!paused || this.#listed || now < this.#refreshAt) return;
+    this.#refreshAt = now + REFRESH_EVERY_MS;
     this.#parts.waitUntil(this.catchUp());
   }
 
@@ -140,10 +140,10 @@ export class DirectoryLink {
    * Worker may have routed the call by a copy that is minutes old. If the call brings an older version than the pool's,
    * the pool's version may be the obsolete one: a new directory starts at 0, and a restored one further back.
    */
-  isToRead(configVersion: number): boolean {
+  mustRead(configVersion: number): boolean {
     const isOlder = configVersion < this.#definition.version;
     const isReported = this.#listed && this.#parts.isInWindow();
-    if (this.#parts.isOnTrial || (isReported && !isOlder)) return false;
+    if (this.#parts.isUnverified || (isReported && !isOlder)) return false;
     // Calls that arrive during the read wait for its answer, unless it is read for another reason.
     return this.#catchingUp === null ? !this.#isFresh : isOlder || !this.#wasFresh;
   }
@@ -175,10 +175,10 @@ export class DirectoryLink {
   }
 
   /** Reads the directory. An answer that is too late for waiting calls is still applied. */
-  async #readDirectory(isWord = !this.#parts.isInWindow()): Promise<boolean> {
+  async #readDirectory(asWake = !this.#parts.isInWindow()): Promise<boolean> {
     try {
-      const before = this.#heard;
-      const reading = isWord && this.isKept ? this.#wake(before) : this.#read(before);
+      const before = this.#received;
+      const reading = asWake && this.isKept ? this.#wake(before) : this.#read(before);
       await within(DIRECTORY_TIMEOUT_MS, reading, this.#parts.after);
       return true;
     } catch (error) {
@@ -192,7 +192,7 @@ export class DirectoryLink {
 
   /** Whether the directory stores the pool's reports. It does not for a pool whose key had no success yet. */
   get isKept(): boolean {
-    const { isOnTrial: isUnverified, identity } = this.#parts;
+    const { isUnverified, identity } = this.#parts;
     if (isUnverified || this.isRetired) return false;
     if (this.#listed) return true;
     // For a new pool the directory decides whether its group is configured.
@@ -210,20 +210,20 @@ export class DirectoryLink {
     await within(DIRECTORY_TIMEOUT_MS, directoryOf(env).rest(this.#present(window)), after);
   }
 
-  async #read(heardBefore: number): Promise<void> {
+  async #read(receivedBefore: number): Promise<void> {
     const { env, identity } = this.#parts;
     const definition = await directoryOf(env).definition(identity.group);
-    this.#take({ definition, isListed: false }, heardBefore);
+    this.#take({ definition, isListed: false }, receivedBefore);
   }
 
   /** Reads the directory with the message that the pool is in use. */
-  async #wake(heardBefore: number): Promise<void> {
+  async #wake(receivedBefore: number): Promise<void> {
     const { env, nextWindow, onOpened, onWatched } = this.#parts;
     const window = nextWindow();
     const woken = await directoryOf(env).wake(this.#present(window));
     // The pool rested for so long that the directory removed it from the list.
     if (!woken.isListed) this.#setListed(false);
-    this.#take(woken, heardBefore);
+    this.#take(woken, receivedBefore);
     if (this.isKept) onOpened(window);
     if (woken.watch !== undefined) onWatched(woken.watch);
   }
@@ -238,10 +238,10 @@ export class DirectoryLink {
   }
 
   /**
-   * Applies an answer of the directory. An answer with an older version counts only if a new call was routed by an
-   * older version too, and no other message of the directory arrived since the request: answers may be late.
+   * Applies an answer of the directory. An older version counts only if a new call was routed by an older version too.
+   * It does not count if another message arrived since the request, because answers may be late.
    */
-  #take({ definition: answer, isListed }: Woken, heardBefore: number): void {
+  #take({ definition: answer, isListed }: Woken, receivedBefore: number): void {
     const isBack = this.#isContradicted && answer.version < this.#definition.version;
     this.#isContradicted = false;
     if (!isBack) {
@@ -251,11 +251,11 @@ export class DirectoryLink {
       if (isNews && this.#listed && !isListed && !this.isRetired) this.#beginListing();
       return;
     }
-    if (this.#heard !== heardBefore) {
+    if (this.#received !== receivedBefore) {
       this.#readAt = -Infinity; // the next new call reads again
       return;
     }
-    this.#heard += 1;
+    this.#received += 1;
     // Another directory does not list this pool, and would not notify it of changes.
     this.#setListed(false);
     this.#define(answer, true);
@@ -264,7 +264,7 @@ export class DirectoryLink {
   /** Applies a definition that is newer, or that says for the same version that the pool receives no calls. */
   adopt(pushed: GroupDefinition): void {
     this.#readAt = this.#parts.now();
-    this.#heard += 1;
+    this.#received += 1;
     const { version, routingVersion, takesNoCalls } = this.#definition;
     const isNews = pushed.version > version;
     const ends = pushed.version === version && pushed.takesNoCalls === true && !takesNoCalls;
@@ -289,7 +289,7 @@ export class DirectoryLink {
   }
 
   /** Records a 2xx. The first one lists the pool, so a key that no provider accepts is never listed. */
-  proved(): void {
+  noteSuccess(): void {
     if (!this.#hadSuccess) {
       this.#hadSuccess = true;
       // Written before the directory answers, so that a reset meanwhile does not lose the success.
@@ -302,7 +302,7 @@ export class DirectoryLink {
   #beginListing(): void {
     if (this.#isListing) return;
     this.#isListing = true;
-    const listed = this.#tell(() => this.#list());
+    const listed = this.#send(() => this.#list());
     this.#parts.waitUntil(
       listed
         .catch(() => {})
@@ -342,13 +342,13 @@ export class DirectoryLink {
    */
   #unlist(...[pool, costs]: Parameters<DirectoryRpc['unlist']>): Promise<void> {
     this.#setListed(false);
-    return this.#tell(() => {
+    return this.#send(() => {
       this.#setListed(false); // it may have been listed just before
       return directoryOf(this.#parts.env).unlist(pool, costs);
     });
   }
 
-  #tell<T>(work: () => Promise<T>): Promise<T> {
+  #send<T>(work: () => Promise<T>): Promise<T> {
     const sent = this.#reported.then(work);
     this.#reported = sent.catch(() => {});
     return sent;

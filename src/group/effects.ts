@@ -9,7 +9,6 @@ import type { Renewals } from './renewals.ts';
 
 export type GrantedReply = Extract<AcquireAnswer, { kind: 'granted' }>;
 
-/** The parts of the shell that effects act on. */
 interface EffectTargets {
   readonly batch: Batch;
   readonly acquires: ParkedAcquires;

@@ -58,7 +58,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   }
 
   /**
-   * Fires at the end of a window in which the directory has the pool as in use, or to remove a pool that never had a
+   * Fires at the end of a window in which the directory considers the pool in use, or to remove a pool that never had a
    * success.
    */
   override async alarm(): Promise<void> {
@@ -172,7 +172,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   }
 
   async isVerified(): Promise<boolean> {
-    return this.#pool.proof.isGiven;
+    return this.#pool.verification.isStored;
   }
 
   takeOver(handed: HandedPool): Promise<LeaseRpc[]> {

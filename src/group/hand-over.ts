@@ -17,7 +17,7 @@ interface HandOverParts {
   readonly link: DirectoryLink;
   readonly batch: Batch;
   readonly observation: Observation;
-  readonly proof: PoolVerification;
+  readonly verification: PoolVerification;
   readonly leases: Leases;
 }
 
@@ -55,7 +55,7 @@ export class HandOver {
   }
 
   /** Continues here, because the pool's own object could not take over. */
-  takeBack(): void {
+  cancel(): void {
     this.#hasBegun = false;
   }
 
@@ -69,15 +69,15 @@ export class HandOver {
 
   /** Receives a handed-over pool in its own object. */
   async receive(handed: HandedPool): Promise<LeaseRpc[]> {
-    const { shell, link, batch, observation, proof, leases } = this.#parts;
+    const { shell, link, batch, observation, verification, leases } = this.#parts;
     const { trialId: verificationId, assumed, definition, calls, ...group } = handed;
     if (definition !== null) link.adopt(definition);
     link.assume(assumed);
-    const isNew = !proof.isGiven;
+    const isNew = !verification.isStored;
     const isRepeat = this.#received.has(verificationId);
     this.#received.add(verificationId);
     if (!isRepeat) observation.adoptCalls(calls);
-    proof.give();
+    verification.accept();
     const first = firstAttachment(shell.now());
     shell.apply({ kind: 'take_over', handed: group, isNew, isRepeat, firstAttachment: first });
     await batch.written();

@@ -44,7 +44,6 @@ export class Idleness {
     this.#since = lastUsedAt === null ? now : earlier(lastUsedAt, now);
   }
 
-  /** Applies the state after an event. */
   note(state: GroupState, now: InstantMs): void {
     if (isInUse(state)) this.#since = null;
     else this.#since ??= now;

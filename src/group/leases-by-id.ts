@@ -14,7 +14,7 @@ interface LeasesByIdParts {
   readonly parked: ParkedAcquires;
   readonly acquires: AcquireCalls;
   readonly leases: Leases;
-  readonly proof: PoolVerification;
+  readonly verification: PoolVerification;
 }
 
 /** Serves holders that hold leases only by their ids. No call of theirs is parked between two renewals. */
@@ -27,12 +27,12 @@ export class LeasesById {
 
   /** @throws if a newer instance has replaced this one and granted the lease */
   async renew(id: LeaseId, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer> {
-    const { shell, parked, acquires, leases, proof } = this.#parts;
+    const { shell, parked, acquires, leases, verification } = this.#parts;
     const arrivedAt = shell.now();
     const request = { ...held, byId: true };
     const claim = claimFrom(request);
     if (isOfNewer(shell.state, claim)) throw new Error('a newer instance has granted the lease');
-    proof.note(status);
+    verification.note(status);
     shell.apply({ kind: 'renew', leaseId: id, claim });
     const lease = shell.state.leases.get(id);
     if (lease?.phase === 'revoking') return { kind: 'revoking' };

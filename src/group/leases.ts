@@ -23,7 +23,7 @@ interface LeasesParts {
   readonly batch: Batch;
   readonly parked: ParkedAcquires;
   readonly renewals: Renewals;
-  readonly proof: PoolVerification;
+  readonly verification: PoolVerification;
   readonly host: VerificationHost | null;
   readonly limitsSeen: LimitsSeen;
 }
@@ -42,7 +42,6 @@ export class Leases implements LeaseKeeper {
     this.#keeper = parts.host?.keeperFor(this) ?? this;
   }
 
-  /** Creates an answer's handle on a lease. */
   handle(id: LeaseId, attachment: number): LeaseHandle {
     if (this.#lease(id)?.isById === true) {
       const answers = this.#answers.get(id) ?? new Set();
@@ -52,8 +51,8 @@ export class Leases implements LeaseKeeper {
   }
 
   async renew(id: LeaseId, status: number | null): Promise<RenewAnswer> {
-    const { shell, renewals, proof } = this.#parts;
-    proof.note(status);
+    const { shell, renewals, verification } = this.#parts;
+    verification.note(status);
     shell.apply({ kind: 'renew', leaseId: id });
     const phase = shell.state.leases.get(id)?.phase ?? 'cooling';
     if (phase === 'cooling') return 'gone';
@@ -113,13 +112,13 @@ export class Leases implements LeaseKeeper {
   }
 
   #end(event: Extract<GroupEvent, { kind: 'release' }>): void {
-    const { shell, proof } = this.#parts;
+    const { shell, verification } = this.#parts;
     const { outcome, status = null, settlement, leaseId } = event;
     const reserved = this.#lease(leaseId)?.reserved ?? null;
-    proof.note(status);
+    verification.note(status);
     // No upstream status reports this end, but the charge must be kept.
     const isCharged = reserved !== null && (settlement ?? reserved).usd > 0;
-    if (status === null && outcome === 'success' && isCharged) proof.give();
+    if (status === null && outcome === 'success' && isCharged) verification.accept();
     shell.apply(event);
   }
 

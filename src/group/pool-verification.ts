@@ -4,7 +4,7 @@ import type { RowWriter } from './row-writer.ts';
 import type { Tables } from './tables.ts';
 import type { VerificationHost } from './verification-host.ts';
 
-interface ProofParts {
+interface PoolVerificationParts {
   readonly tables: Tables;
   readonly rows: RowWriter;
   readonly link: DirectoryLink;
@@ -14,26 +14,25 @@ interface ProofParts {
 
 /** Records the first success of a pool (2xx or 101). From then on the pool is stored and listed. */
 export class PoolVerification {
-  readonly #parts: ProofParts;
+  readonly #parts: PoolVerificationParts;
 
-  constructor(parts: ProofParts) {
+  constructor(parts: PoolVerificationParts) {
     this.#parts = parts;
   }
 
-  /** Whether the pool is stored. */
-  get isGiven(): boolean {
+  get isStored(): boolean {
     return this.#parts.tables.isOpen;
   }
 
   note(status: number | null): void {
-    if (status !== null && isTaken(status)) this.give();
+    if (status !== null && isTaken(status)) this.accept();
   }
 
   /** Stores and lists the pool, or starts its hand-over to an object that does. */
-  give(): void {
+  accept(): void {
     const { rows, link, host } = this.#parts;
     if (host !== null) return host.onVerified();
-    link.proved();
-    if (!this.isGiven) rows.open();
+    link.noteSuccess();
+    if (!this.isStored) rows.open();
   }
 }

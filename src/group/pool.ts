@@ -55,7 +55,7 @@ import { waitersMax } from './waiters-max.ts';
 export class Pool {
   readonly shell: Shell;
   readonly link: DirectoryLink;
-  readonly proof: PoolVerification;
+  readonly verification: PoolVerification;
   readonly leases: Leases;
   readonly loans: Prefetches;
   readonly acquires: AcquireCalls;
@@ -90,9 +90,9 @@ export class Pool {
       after,
       waitUntil,
       onChange,
-      isOnTrial: isUnverified,
-      said: () => JSON.stringify(this.view.said()),
-      costs: () => costs.said(now()),
+      isUnverified,
+      said: () => JSON.stringify(this.view.presenceReport()),
+      costs: () => costs.report(now()),
       idleMs: () => idleness.forMs(now()),
       isInWindow: () => presence.isInWindow,
       nextWindow: () => presence.nextWindow(),
@@ -202,10 +202,10 @@ export class Pool {
     const parkedHere = { renewals, loanRenewals: prefetchRenewals };
     const turned = { timers, effects, batch, rows, ...parkedHere, observation, presence };
     const shell = new Shell(state, { ...turned, idleness, link, waitersMax: waiters, onEvent });
-    const proof = new PoolVerification({ tables, rows, link, host });
+    const verification = new PoolVerification({ tables, rows, link, host });
     const limitsSeen = new LimitsSeen(store);
-    const leases = new Leases({ shell, batch, parked, renewals, proof, host, limitsSeen });
-    const handOver = new HandOver({ shell, link, batch, observation, proof, leases });
+    const leases = new Leases({ shell, batch, parked, renewals, verification, host, limitsSeen });
+    const handOver = new HandOver({ shell, link, batch, observation, verification, leases });
     const endedBefore = new Set(stored.bound?.ended);
     const acquires = new AcquireCalls({
       shell,
@@ -217,12 +217,12 @@ export class Pool {
     this.flush = () => rows.flush();
     this.shell = shell;
     this.link = link;
-    this.proof = proof;
+    this.verification = verification;
     this.leases = leases;
     this.loans = new Prefetches({ shell, renewals: prefetchRenewals, leases });
     this.handOver = handOver;
     this.acquires = acquires;
-    this.byId = new LeasesById({ shell, parked, acquires, leases, proof });
+    this.byId = new LeasesById({ shell, parked, acquires, leases, verification });
     this.presence = presence;
     this.removal = removal;
     // Alarms other than that of a window are for the removal.
@@ -251,7 +251,9 @@ function tablesOf(
   host: VerificationHost | null,
 ): Tables {
   if (host !== null) return new Tables(storage.sql, false);
-  return isVerifiedLater(identity) ? Tables.ofUnproved(storage.sql) : new Tables(storage.sql, true);
+  return isVerifiedLater(identity)
+    ? Tables.ofUnverified(storage.sql)
+    : new Tables(storage.sql, true);
 }
 
 /** Returns the remaining room of the group's rate limits, or nothing if it has none. */

@@ -56,7 +56,7 @@ export class Prefetches {
     const { shell } = this.#parts;
     const claims = claimsFrom(request);
     if (claims.some((claim) => isOfNewer(shell.state, claim))) {
-      throw new Error('a newer instance has lent the slots');
+      throw new Error('a newer instance has prefetched the slots');
     }
     shell.apply({
       kind: 'give_back',

@@ -3,7 +3,7 @@ import { pause } from '../runtime/background.ts';
 import type { Schedule } from '../runtime/call-clock.ts';
 
 /** Delay before a failed message is repeated, and number of attempts at the end of a window. */
-const AGAIN_MS = 1_000;
+const RETRY_MS = 1_000;
 const ATTEMPTS = 3;
 
 interface PresenceParts {
@@ -38,12 +38,11 @@ export class Presence {
   readonly #parts: PresenceParts;
   /** The end of the window, or null if the pool rests or its state is unknown. */
   #endsAt: number | null = null;
-  /** The last window that was requested. */
   #requested = -Infinity;
   /** Windows up to this one have ended. */
   #over = -Infinity;
   #isSending = false;
-  #againAt = -Infinity;
+  #retryAt = -Infinity;
 
   constructor(parts: PresenceParts) {
     this.#parts = parts;
@@ -86,12 +85,12 @@ export class Presence {
       this.#leave();
       return;
     }
-    if (this.#isOpen() || this.#isSending || now() < this.#againAt) return;
+    if (this.#isOpen() || this.#isSending || now() < this.#retryAt) return;
     if (!isNews && !isInUse()) return;
     this.#isSending = true;
     const sent = wake().then((isReported) => {
       this.#isSending = false;
-      if (!isReported) this.#againAt = now() + AGAIN_MS;
+      if (!isReported) this.#retryAt = now() + RETRY_MS;
     });
     waitUntil(sent);
   }
@@ -106,9 +105,9 @@ export class Presence {
   async #extend(): Promise<void> {
     for (let attempts = 1; attempts <= ATTEMPTS; attempts += 1) {
       if (await this.#parts.wake()) return;
-      if (attempts < ATTEMPTS) await pause(AGAIN_MS, this.#parts.after);
+      if (attempts < ATTEMPTS) await pause(RETRY_MS, this.#parts.after);
     }
-    // The directory was not notified of the end of the window, so it still has the pool as in use.
+    // The directory was not notified of the end of the window, so it still considers the pool in use.
     if (this.#endsAt !== null) this.#open(this.nextWindow());
   }
 
@@ -125,7 +124,7 @@ export class Presence {
       try {
         return await rest(window);
       } catch {
-        if (attempts < ATTEMPTS) await pause(AGAIN_MS, this.#parts.after);
+        if (attempts < ATTEMPTS) await pause(RETRY_MS, this.#parts.after);
       }
     }
   }

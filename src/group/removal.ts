@@ -28,8 +28,8 @@ interface RemovalParts {
 /**
  * Removes a pool that never had a success, once it is unused and has no state worth keeping.
  *
- * It is stored while it is in use, because an operator set its limit and a reset must not grant it twice. An object
- * without storage costs nothing.
+ * It is stored while it is in use, because an operator set its limit and a reset must not grant it twice. Without
+ * storage the object no longer exists.
  */
 export class Removal {
   readonly #parts: RemovalParts;

@@ -34,7 +34,6 @@ export class Renewals {
     parked.answer(answer);
   }
 
-  /** Answers everything that is due. */
   answerDue(now: number): void {
     for (const [leaseId, parked] of this.#parked) {
       if (parked.dueAt > now) break;

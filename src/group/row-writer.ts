@@ -21,7 +21,6 @@ interface RowWriterParts {
   readonly onConfirmed: () => void;
   /** Called when the bound was written. */
   readonly onWritten: () => void;
-  /** Ends the instance. */
   readonly abort: (reason: string) => void;
 }
 

@@ -25,7 +25,6 @@ const PULSE_MS = 5_000;
 /** Delay of a timer that counts as a suspension: the process was frozen, or the wall clock was set forward. */
 const HELD_UP_MS = 5_000;
 
-/** The parts of a pool that take part in a turn. */
 interface ShellParts {
   readonly timers: Timers;
   readonly effects: EffectRunner;
@@ -39,7 +38,6 @@ interface ShellParts {
   readonly presence: Presence;
   /** Maximum waiters, regardless of the configuration. */
   readonly waitersMax: number;
-  /** Called after every event. */
   readonly onEvent: () => void;
 }
 

@@ -18,7 +18,7 @@ export class Tables {
   }
 
   /** Creates the tables of a pool that starts without any, unless an earlier instance has created them. */
-  static ofUnproved(sql: Sql): Tables {
+  static ofUnverified(sql: Sql): Tables {
     const made = sql.exec(`SELECT 1 FROM sqlite_master WHERE name = ?`, FIRST).toArray();
     return new Tables(sql, made.length > 0);
   }

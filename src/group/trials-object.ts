@@ -47,8 +47,8 @@ interface LastRead {
 const VERIFIED: VerifiedPool = { kind: 'proved' };
 
 /**
- * All unverified pools in one object. They are in memory, and are dropped when they are not in use. Stored are only the
- * names of verified pools, and the number of slots whose holders may outlive the process.
+ * All unverified pools in one object. They are in memory, and are dropped when they are not in use. Only the names of
+ * verified pools and the number of slots whose holders may outlive the process are stored.
  *
  * The object exists only if Headgate is self-hosted, where the runtime opens a file for every object that is called.
  */
@@ -221,12 +221,11 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
       this.#forget(name, verification);
     } catch (error) {
       // A pool that was handed over before the failure stays, and reports that to its callers. The disk may be full.
-      if (!verification.isHandedOver) verification.goOn();
+      if (!verification.isHandedOver) verification.continueHere();
       logEvent('hand_over_failed', { group: of.group, error: String(error) });
     }
   }
 
-  /** Drops the pools that are not in use. */
   #forgetUnused(): void {
     const now = this.#timers.clock.now();
     if (now - this.#forgottenAt < FORGET_EVERY_MS) return;

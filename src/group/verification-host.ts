@@ -10,8 +10,6 @@ export interface VerificationHost {
   readonly held: number;
   /** Wraps the interface between the pool and the holders of its leases. */
   keeperFor(own: LeaseKeeper): LeaseKeeper;
-  /** Called at every success. */
   onVerified(): void;
-  /** Called after every event. */
   onEvent(): void;
 }

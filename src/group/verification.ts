@@ -51,7 +51,6 @@ export class Verification {
   #isVerified = false;
   #handedOver: Promise<void> = Promise.resolve();
   readonly #events: VerificationEvents;
-  /** Calls in progress in the pool. */
   #calls = 0;
   /** Pending while the pool is being handed over. */
   #handing: Promise<unknown> | null = null;
@@ -144,9 +143,9 @@ export class Verification {
   }
 
   /** Continues here, because its own object was unreachable. The next success retries the hand-over. */
-  goOn(): void {
+  continueHere(): void {
     this.#isVerified = false;
-    this.#pool.handOver.takeBack();
+    this.#pool.handOver.cancel();
     this.settle();
   }
 

@@ -1,6 +1,5 @@
 import type { CallCounts } from '../contract/history.ts';
 
-/** Maximum length of a name in a count. */
 const NAME_LENGTH_MAX = 128;
 
 interface CallKind {

@@ -1,5 +1,5 @@
 /**
- * Estimates what refusals and retries would have cost without the queue. docs/patterns.md lists its assumptions.
+ * Estimates what refusals and retries would have cost without the queue. docs/faq.md lists its assumptions.
  * scripts/without-queue.ts simulates the days from which its factors come.
  */
 

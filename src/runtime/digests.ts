@@ -58,7 +58,6 @@ async function keyedHash(keyAndText: string): Promise<string> {
 }
 
 const fingerprintOf = createCache(async (text) => `fp_${await keyedHash(text)}`);
-/** Prefix of account names. */
 export const ACCOUNT_PREFIX = 'acct_';
 
 const accountNameOf = createCache(async (text) => `${ACCOUNT_PREFIX}${await keyedHash(text)}`);

@@ -48,7 +48,6 @@ export function secretFault(env: object, name: string): SecretFault | null {
   return cleanSecret((env as Variables)[name]).fault;
 }
 
-/** A secret that cannot be used. */
 interface FaultySecret {
   readonly secret: string;
   readonly fault: SecretFault;

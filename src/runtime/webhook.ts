@@ -20,7 +20,6 @@ const ANSWER_CHARS_MAX = 300;
 /** Maximum length of a name in a Slack line, because callers may make up names. */
 const NAME_CHARS_MAX = 200;
 
-/** External dependencies of a delivery. */
 export interface WebhookDependencies {
   /** Returns the configured receiver, or null if there is none. */
   readonly target: () => Promise<WebhookConfig | null>;
@@ -36,7 +35,6 @@ export interface WebhookDependencies {
   readonly now: () => number;
 }
 
-/** A warning, an attention entry or a test. */
 type WebhookMessage = Omit<Warning, 'kind'> & {
   readonly kind: WarningKind | 'attention' | 'test';
   readonly attention?: Attention;

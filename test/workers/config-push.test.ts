@@ -202,15 +202,15 @@ it.each([5_000, 60_000, 600_000])(
     let isReached = false;
     let reportedAt: number | null = null;
     const reporting = new ConfigPush({
-      list: { behind: () => (reportedAt === null ? [pool] : []), noteTold: () => {} } as never,
+      list: { behind: () => (reportedAt === null ? [pool] : []), noteReceived: () => {} } as never,
       // It goes by the wall clock, so it comes late.
       alarm: { set: () => {}, clear: () => {} },
       version: () => 2,
-      isLeftAlone: () => false,
+      isResting: () => false,
       isOneProcess: true,
       after: new Timers(steadyClock).after,
       waitUntil: () => {},
-      tell: async () => {
+      notify: async () => {
         if (!isReached) throw new Error('this pool is out of reach');
         reportedAt = runtime.passedMs;
         return true;

@@ -26,11 +26,11 @@ export class CostView {
    * Returns the costs for the directory to store, as JSON: the current and the previous day and month. Returns null if
    * the pool never had any.
    */
-  said(now: InstantMs): string | null {
+  report(now: InstantMs): string | null {
     if (this.#controls.costs.today === null) return null;
     const all = Object.values(periodsAt(now)).map((period) => [period, this.of(period)] as const);
-    const said: ReportedCosts = Object.fromEntries(all.filter(([, { days }]) => days.length > 0));
-    return JSON.stringify(said);
+    const report: ReportedCosts = Object.fromEntries(all.filter(([, { days }]) => days.length > 0));
+    return JSON.stringify(report);
   }
 
   #between(from: number, to: number): DayCosts[] {

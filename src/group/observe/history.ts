@@ -27,7 +27,6 @@ const RECENT_MS = 5 * MINUTE_MS;
 
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** The totals of a pool at one instant. */
 type TotalsSnapshot = Omit<Sums, 'slotMs' | 'tenantsWaited' | 'tenantsHeld' | 'callsOf'>;
 
 const NOTHING: TotalsSnapshot = {
@@ -290,7 +289,6 @@ export class History {
     this.#notedAt = now;
   }
 
-  /** Builds the point of the open minute as of now. */
   #open(state: GroupState, at: InstantMs): HistoryPoint {
     const now = snapshotOf(state);
     const before = this.#before;

@@ -23,13 +23,11 @@ interface DayUsed {
   readonly leavesAt: InstantMs;
 }
 
-/** Warns that a part of a budget is spent. */
 export function budgetNear(used: BudgetUsed, percent: number): Raised {
   const message = `${percent} % of ${nameOf(used)} is spent (${amounts(used)}). It resets at ${timeOf(used.endsAt)}.`;
   return { kind: 'budget_near', ...about(used), message, figures: figuresOf(used, percent) };
 }
 
-/** Warns that a budget is spent. */
 export function budgetSpent(used: BudgetUsed, isDryRun: boolean): Raised {
   const calls = isDryRun ? 'Calls would be rejected' : 'Calls are rejected';
   const message = `All of ${nameOf(used)} is spent (${amounts(used)}). ${calls} until ${timeOf(used.endsAt)}.`;
@@ -47,13 +45,11 @@ export function budgetRefused(used: BudgetUsed, reservedUsd: number): Raised {
   return { kind: 'budget_spent', ...about(used), message, figures };
 }
 
-/** Warns that a part of a daily limit is used. */
 export function dayNear(used: DayUsed, percent: number): Raised {
   const message = `${percent} % of ${dayName(used)} is used (${dayAmounts(used)}). The oldest ${used.of} stop counting at ${timeOf(used.leavesAt)}.`;
   return { kind: 'day_limit_near', ...about(used), message, figures: dayFigures(used, percent) };
 }
 
-/** Warns that a daily limit is used up. */
 export function daySpent(used: DayUsed): Raised {
   const message = `All of ${dayName(used)} is used (${dayAmounts(used)}). Calls are queued until the oldest ${used.of} stop counting, from ${timeOf(used.leavesAt)} on.`;
   return { kind: 'day_limit_spent', ...about(used), message, figures: dayFigures(used, 100) };

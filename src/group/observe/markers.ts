@@ -56,7 +56,6 @@ export class Markers {
     );
   }
 
-  /** Whether there is something to write now. */
   get isDue(): boolean {
     return this.#isDue;
   }

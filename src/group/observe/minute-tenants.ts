@@ -33,7 +33,6 @@ export class MinuteTenants {
     this.#beganAt = minuteAt;
   }
 
-  /** Starts another minute. */
   begin(minuteAt: number): void {
     this.#beganAt = minuteAt;
     this.#waited = new Map();

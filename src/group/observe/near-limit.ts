@@ -1,6 +1,5 @@
 import type { InstantMs } from '../../core/words/ids.ts';
 
-/** How long the limit must be nearly in use. */
 const NEAR_MS = 60_000;
 
 /**

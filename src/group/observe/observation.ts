@@ -28,7 +28,6 @@ import { Warnings } from './warnings.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { deliverWarning, webhookDependencies } from '../../runtime/webhook.ts';
 
-/** Everything that observing a pool needs. */
 interface WatchedPool {
   readonly env: Env;
   readonly ctx: DurableObjectState;

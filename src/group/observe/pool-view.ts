@@ -119,7 +119,7 @@ export class PoolView {
    * Builds the state that the directory stores while the pool rests. It is built during a turn, so due changes are not
    * applied.
    */
-  said(): PresenceReport {
+  presenceReport(): PresenceReport {
     const now = this.#parts.shell.now();
     const metrics = this.#parts.observation.metrics(this.#status(now), now);
     const { controls, serving } = this.#state;

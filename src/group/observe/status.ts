@@ -25,7 +25,6 @@ interface ShellFigures extends Pick<
   readonly idleMs: number;
 }
 
-/** Builds the status of one pool. */
 export function poolStatus(
   identity: PoolIdentity,
   definition: Definition,

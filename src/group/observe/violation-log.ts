@@ -19,7 +19,6 @@ export class ViolationLog {
     this.#warn = warn;
   }
 
-  /** Checks the counts after an event. */
   note(violations: Violations, now: InstantMs): void {
     for (const invariant of INVARIANTS) {
       if (violations[invariant] > 0) this.#report(invariant, violations, now);

@@ -174,7 +174,6 @@ export class Warnings {
     for (const each of open) this.#send({ ...each, cleared_at: clearedAt }, false);
   }
 
-  /** Warns of violated invariants. */
   noteViolations(violations: Totals['violations'], now: InstantMs): void {
     const broken = Object.entries(violations).filter(([, count]) => count > 0);
     const names = broken.map(([name, count]) => `${name} (${count})`).join(', ');

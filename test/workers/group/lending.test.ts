@@ -298,7 +298,7 @@ it('an instance that another one has replaced takes back nothing that was lent b
   const lent = await lentOf();
   const newer = backOf({ ...lent, attachment: lent.attachment + 3_600_000_000 });
   const refusal = await inside(name, (instance) => instance.giveBack(newer).catch(String));
-  expect(refusal).toContain('a newer instance has lent the slots');
+  expect(refusal).toContain('a newer instance has prefetched the slots');
   await untilStatus(name, { lent: lent.slots.length });
   await pool(name).giveBack(backOf(lent));
   await untilStatus(name, { lent: 0 });

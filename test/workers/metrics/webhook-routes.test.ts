@@ -87,7 +87,7 @@ it('of Slack hears a warning, and its address is in no answer, audit or log', as
   await until(() => expect(sent).toHaveLength(1));
   expect(sent[0]?.url).toBe(SLACK);
   expect(JSON.parse(sent[0]?.body ?? '')).toEqual({
-    text: expect.stringContaining('[told] quota exhausted: The upstream says'),
+    text: expect.stringContaining('[told] quota exhausted: The upstream reports'),
     mrkdwn: false,
   });
   answer = () => new Response('invalid_token', { status: 403 });
@@ -105,7 +105,7 @@ it('of Slack hears a warning, and its address is in no answer, audit or log', as
 
 it.each([
   [{ url: 'https://ops.example/hook' }, 'secret', 'is required for the format generic'],
-  [{ format: 'slack' }, 'url', 'expected an address'],
+  [{ format: 'slack' }, 'url', 'no webhook is configured'],
   [{ url: 'https://ops.example/', format: 'teams' }, 'format', 'slack'],
   [{ url: 'https://ops.example/', format: 'slack', kinds: [] }, 'kinds', ''],
   [{ url: 'https://ops.example/', secret: 'UPSTREAM_OPENAI' }, 'secret', 'WEBHOOK_'],
@@ -119,7 +119,7 @@ it('warns of a secret that is not set, and a redirect goes nowhere', async () =>
   const put = { url: 'https://ops.example/hook', secret: 'WEBHOOK_NOBODY_SET' };
   expect((await change('PUT', '/webhook', put)).json).toMatchObject({
     warnings: [
-      'Webhook: the secret WEBHOOK_NOBODY_SET is not set. Until it is set, no warning is sent.',
+      'Webhook: the secret `WEBHOOK_NOBODY_SET` is not set. Until it is set, no warnings are sent.',
     ],
     webhook: { is_secret_set: false, secret_fault: 'is not set' },
   });
