@@ -12,10 +12,9 @@ import { ProblemError } from './problem.ts';
 import { check, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-/** Beginning of the admin API's keys, so that nobody takes one for a caller's. */
+/** Prefix of admin keys, which distinguishes them from gateway keys. */
 const ADMIN_KEY_PREFIX = 'hga_';
 
-/** Serves signing in and out, and the keys of the admin API. */
 export function addAccessRoutes(app: AdminApp): void {
   serve(app, 'getSession', ({ context }) => ({ status: 200, body: shown(context.get('who')) }));
 
@@ -51,7 +50,10 @@ export function addAccessRoutes(app: AdminApp): void {
       action: `admin key ${made.id}: create`,
       next: (config) => {
         if (config.admin_keys.some(({ id }) => id === made.id)) {
-          throw new ProblemError(409, `There is an admin key "${made.id}" already.`);
+          throw new ProblemError(
+            409,
+            `An admin key "${made.id}" already exists. Choose another id.`,
+          );
         }
         return { ...config, admin_keys: [...config.admin_keys, made] };
       },

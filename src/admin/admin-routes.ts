@@ -1,10 +1,10 @@
-// The shape of an admin route:
-// 1. contract/admin/addresses.ts has its method and path; a description in the *-routes.ts beside it has its role, its
-//    params, query and body, and its answers. The OpenAPI document, the client and the handler's types come of these.
-// 2. `serve(app, 'name', handler)` in the file of its resource, here: the role is checked first, then each part of the
-//    request, and the handler sees only what fits. It answers `{ status, body, version? }` or throws a `ProblemError`.
-// 3. What changes the configuration goes through `changeConfig` (change.ts); what asks pools, through `askPools`
-//    (overview/pools.ts). An act that changes no configuration is written down with `note` (change.ts).
+// How to write an admin route: 1. contract/admin/addresses.ts has its method and path. A description in a *-routes.ts
+// next to it has its role, params,    query, body and responses. The OpenAPI document, the client and the types of the
+// handler derive from these. 2. `serve(app, 'name', handler)` in the file of its resource, here. The role is checked
+// first, then each part of the    request. The handler gets only valid values, and returns `{ status, body, version? }`
+// or throws a `ProblemError`. 3. Changes of the configuration go through `changeConfig` (change.ts), and queries of
+// pools through `askPools`    (overview/pools.ts). `note` (change.ts) logs actions that do not change the configuration
+// in the audit log.
 
 import { Hono, type MiddlewareHandler } from 'hono';
 import { BODY_BROKEN, readOwnBody } from '../upstream/body/bounded-body.ts';
@@ -39,19 +39,19 @@ import { addVersionRoutes } from './version-routes.ts';
 import { addWaiterRoutes } from './waiter-routes.ts';
 import { addWebhookRoutes } from './webhook-routes.ts';
 
-/** Maximum bytes of a request's body. */
+/** Maximum bytes of a request body. */
 const BODY_BYTES_MAX = 1_048_576;
 
-/** Maximum bytes of the body of a sign-in: it is read before anybody knows who sends it. */
+/** Maximum bytes of the body of a sign-in. It is smaller, because the body is read before authentication. */
 const SIGN_IN_BYTES_MAX = 8_192;
 
-/** Makes the admin API, to be mounted at `/admin/api`. Every answer that is not a 2xx is a problem (RFC 9457). */
+/** Creates the admin API, mounted at `/admin/api`. Every response that is not a 2xx is a problem (RFC 9457). */
 export function createAdminRoutes(): AdminApp {
   const app: AdminApp = new Hono();
   app.onError((error) => problemResponse(error));
   app.use('*', async (context, next) => {
     await next();
-    // Answers hold keys that are shown once, and who asks decides what they say.
+    // Responses contain keys that are shown only once, and depend on the actor.
     context.res.headers.set('cache-control', 'no-store');
     context.res.headers.set('x-content-type-options', 'nosniff');
   });
@@ -88,10 +88,10 @@ export function createAdminRoutes(): AdminApp {
   return app;
 }
 
-/** Bounds the length of bodies. A body of unannounced length is read here. */
+/** Limits the length of bodies. A body of unannounced length is read here. */
 function atMost(bytes: number): MiddlewareHandler {
   const tooLong = (): ProblemError =>
-    new ProblemError(413, `A body may have at most ${bytes} bytes.`);
+    new ProblemError(413, `The body is too large. The maximum is ${bytes} bytes.`);
   return async ({ req }, next) => {
     const { raw } = req;
     const announced = req.header('content-length');

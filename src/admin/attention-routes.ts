@@ -4,7 +4,6 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import type { AdminApp } from './context.ts';
 import { serve } from './serve.ts';
 
-/** Serves the list of what needs a person. */
 export function addAttentionRoutes(app: AdminApp): void {
   serve(app, 'getAttention', async ({ context, query: { rule } }) => {
     const { version, all } = await readAttention(context.env);

@@ -11,7 +11,6 @@ import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { invalid, serve } from './serve.ts';
 
-/** Serves corrections of the spend of budgets. */
 export function addBudgetRoutes(app: AdminApp): void {
   serve(app, 'listCorrections', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);
@@ -46,7 +45,7 @@ export function addBudgetRoutes(app: AdminApp): void {
     else if (isOther(known, wanted)) throw idTaken(name, known);
     const answer = await ask((one) => one.correctSpend(wanted));
     if (answer === null) throw notReached(name);
-    // Another request with the same id may have come first.
+    // A concurrent request with the same id may have come first.
     if (isOther(answer.correction, wanted)) throw idTaken(name, answer.correction);
     return { status: 200, body: corrected(name, answer, pool) };
   });
@@ -72,8 +71,8 @@ async function askOne<Answer>(
 }
 
 /**
- * Finds the pool that has a correction, and adds an audit entry for the undo. Entries are written before the budget changes:
- * after an error in between, which is answered with 503, the repeated request would find nothing to record.
+ * Finds the pool that has a correction, and adds an audit entry for the undo. Entries are written before the budget
+ * changes. Otherwise, an error in between would be answered with 503, and the retry would find nothing to log.
  */
 async function poolOfCorrection(
   context: AdminContext,
@@ -92,7 +91,7 @@ async function poolOfCorrection(
   throw unreachable(asked).length > 0 ? notReached(name) : unknownCorrection(name, id);
 }
 
-/** Lists the pools of a group's budgets, also before its first call. */
+/** Returns the pools of a group's budgets. A group has a pool even before its first call. */
 function budgetPools(directory: Directory, name: string): readonly PlacedPool[] {
   const pools = requirePools(directory, name);
   const group = definedGroup(directory.config, name);
@@ -110,17 +109,14 @@ function poolMeant(
   );
   if (only !== undefined && others.length === 0) return only;
   if (partition === undefined && only !== undefined) {
-    const message = `"${name}" is split, and each partition has its own budget: name the partition`;
+    const message = `"${name}" is split, and each partition has its own budget. Name the partition`;
     throw invalid([{ path: 'partition', message }]);
   }
-  throw new ProblemError(404, `"${name}" has no calls in a partition of this name.`);
+  throw new ProblemError(404, `Group "${name}" has no partition of this name with calls.`);
 }
 
 function notReached(name: string): ProblemError {
-  return new ProblemError(
-    503,
-    `The group "${name}" cannot be reached. Retry shortly with the same id.`,
-  );
+  return new ProblemError(503, `Group "${name}" is unreachable. Retry shortly with the same id.`);
 }
 
 function unknownCorrection(name: string, id: string): ProblemError {
@@ -136,7 +132,7 @@ function idTaken(name: string, { id, usd, period, member }: SpendCorrection): Pr
   const of = member === null ? '' : `, member ${member}`;
   return new ProblemError(
     409,
-    `The budget of "${name}" already has a correction "${id}", by ${usd} USD (${period}${of}). Use another id for another correction.`,
+    `The budget of "${name}" already has a correction "${id}", by ${usd} USD (${period}${of}). Use another id.`,
   );
 }
 

@@ -7,7 +7,6 @@ import { note } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { invalid, serve } from './serve.ts';
 
-/** Serves what all groups hold, and acts on the calls of several groups. */
 export function addBulkRoutes(app: AdminApp): void {
   serve(app, 'listAllLeases', async ({ context, query }) => {
     const asked = await askAll(context, query.group, (pool) => pool.leases());
@@ -36,19 +35,19 @@ type ActQuery = CheckedPart<AdminRoutes['releaseLeases'], 'query'>;
 
 async function act(
   context: AdminContext,
-  { group, dry_run: dryRun, ...said }: ActQuery,
+  { group, dry_run: dryRun, ...fields }: ActQuery,
   what: string,
   work: (pool: GroupRpc, filter: CallFilter, isDry: boolean) => Promise<string[]>,
 ) {
-  const filter = filterOf(said);
+  const filter = filterOf(fields);
   const isDry = dryRun === 'true';
   if (Object.keys(filter).length === 0) {
-    const message = 'say which calls are meant: tenant, agent, model or upstream';
+    const message = 'name at least one of tenant, agent, model and upstream';
     throw invalid([{ path: 'tenant', message }]);
   }
   const asked = await askAll(context, group, (pool) => work(pool, filter, isDry));
   const groups: Record<string, number> = {};
-  // A call has a slot in each of its groups, and is one call all the same.
+  // A call has a slot in each of its groups, but counts once.
   const tickets = new Set<string>();
   for (const one of asked) {
     const found = 'answer' in one ? one.answer : [];
@@ -67,7 +66,7 @@ async function act(
   } as const;
 }
 
-/** Asks the pools that are in use, of the groups that are meant. The others hold nothing, and are left alone. */
+/** Queries the active pools of the matching groups. Idle pools hold nothing, and are not woken. */
 async function askAll<T>(
   { env }: AdminContext,
   group: string | undefined,
@@ -81,9 +80,9 @@ async function askAll<T>(
 
 type Called = Readonly<Record<keyof CallFilter, string | null>>;
 
-/** Lists what the pools said of the calls that are meant, each with its group. */
-function listed<T extends Called>(asked: readonly PoolReply<readonly T[]>[], said: CallFilter) {
-  const filter = Object.entries(filterOf(said)) as [keyof CallFilter, string][];
+/** Returns the matching calls of the pools, each with its group. */
+function listed<T extends Called>(asked: readonly PoolReply<readonly T[]>[], query: CallFilter) {
+  const filter = Object.entries(filterOf(query)) as [keyof CallFilter, string][];
   return asked.flatMap(({ pool: { group, partition }, ...one }) =>
     'answer' in one
       ? one.answer
@@ -93,7 +92,6 @@ function listed<T extends Called>(asked: readonly PoolReply<readonly T[]>[], sai
   );
 }
 
-/** Picks what a query says of calls. */
 function filterOf({ tenant, agent, model, upstream }: CallFilter): CallFilter {
   return {
     ...(tenant === undefined ? {} : { tenant }),

@@ -23,18 +23,16 @@ type CallsQuery = CheckedPart<AdminRoutes['findCalls'], 'query'>;
 type ShownCall = z.output<typeof callSchema>;
 type CallsReply = PoolReply<CallsFound>;
 
-/** Maximum pools of a search: the request makes other calls too. */
+/** Maximum number of pools per search. The request also makes other calls. */
 const SEARCHED_MAX = ASKED_MAX - 50;
 
-/** How long a search may begin to ask pools. Those that are left then are left out. */
+/** Time for which a search may query further pools. The others are omitted. */
 const SEARCH_MS_MAX = 10_000;
 
-/** Maximum names in one `q` or `lease`. */
 const NAMES_MAX = 20;
 
-const LATE = 'not asked: the search took too long';
+const LATE = 'not queried: the search took too long';
 
-/** Serves calls of all groups, from the logs that their pools keep. */
 export function addCallRoutes(app: AdminApp): void {
   serve(app, 'findCalls', async ({ context, query }) => {
     const { env } = context;
@@ -65,18 +63,18 @@ export function addCallRoutes(app: AdminApp): void {
   });
 }
 
-/** Throws unless there is such a group, though nobody has called it. */
+/** Throws unless the group exists, even if it never had a call. */
 function requireGroup(directory: Directory, name: string): void {
   try {
     requirePools(directory, name);
   } catch {
-    throw invalid([{ path: 'group', message: 'nothing is known of such a group' }]);
+    throw invalid([{ path: 'group', message: 'no such group is known' }]);
   }
 }
 
 function filterOf(query: CallsQuery, now: number): CallQuery {
   const { q, lease, agent, tenant, key, model, request_id: requestId, outcome } = query;
-  // One that is over at this very moment is among them.
+  // Calls that end at this moment are included.
   const { to = now + 1, from = to - LOG_DAYS * 86_400_000, cursor = to, limit } = query;
   if (from >= to) throw invalid([{ path: 'from', message: 'must be before to' }]);
   return {
@@ -94,15 +92,15 @@ function filterOf(query: CallsQuery, now: number): CallQuery {
   };
 }
 
-/** Reads names as a header has them; a tenant may have a comma in its own. */
+/** Parses names as in a header. A tenant may itself contain a comma. */
 function namesIn(text: string): string[] {
   const parts = text.split(',').map((part) => part.trim());
   return [...new Set([text, ...parts])].filter((part) => part !== '').slice(0, NAMES_MAX);
 }
 
 /**
- * Joins what pools have found: as far back as all of them have searched, and no more than are wanted, but for those of the
- * same instant as the last.
+ * Merges the results of pools: as far back as all of them have searched, and at most `limit` calls, except further ones
+ * with the same time as the last.
  */
 function pageOf(
   asked: readonly CallsReply[],

@@ -18,16 +18,16 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Maximum pools that are asked about their last hour. A change makes other requests too. */
+/** Maximum number of pools queried for their last hour. A change also makes other requests. */
 const ASKED_MAX = 200;
 
-/** Maximum kinds of calls that are looked at, those with the most calls. */
+/** Maximum number of kinds of calls to check, those with the most calls. */
 const KINDS_MAX = 1_000;
 
-/** Maximum models that a warning names. */
+/** Maximum number of names in a warning. */
 const MODELS_NAMED = 5;
 
-/** Reasons for which a configuration refuses calls by their key, upstream and model. */
+/** Reasons for which a configuration rejects calls by their key, upstream and model. */
 type Cause =
   | 'key_invalid'
   | 'key_forbidden'
@@ -36,34 +36,33 @@ type Cause =
   | 'price_unknown'
   | 'budget_exhausted';
 
-/** Why a configuration refuses a call, and the group whose rule it is; null: of no group. */
+/** Why a configuration rejects a call, and the responsible group, or null if there is none. */
 interface ConfigRefusal {
   readonly reason: Cause;
   readonly group: string | null;
 }
 
-/** Calls of the last hour that a change would refuse, for one reason. */
+/** Calls of the last hour that a change would reject, for one reason. */
 interface RefusedCalls {
   readonly reason: Cause;
-  /** The group whose budget or keys refuse them. Null: none. */
+  /** Group whose budget or keys reject them. null if there is none. */
   readonly group: string | null;
   readonly calls: number;
-  /** The keys, upstreams and models of the calls, those with the most first. */
+  /** Keys, upstreams and models of the calls, those with the most calls first. */
   readonly of: CallCounts;
 }
 
 /** The effect of a change on calls like those of the last hour. */
 export interface LastHourEffect {
-  /** All calls of the last hour. */
   readonly calls: number;
   readonly refused: readonly RefusedCalls[];
-  /** Some pools were not asked or did not answer, so there may be more. */
+  /** Some pools were not queried or did not respond, so there may be more. */
   readonly isPart: boolean;
 }
 
 /**
- * Finds the calls of the last hour that pass by one configuration and that another one would refuse. They are judged by
- * their key, upstream and model, as chat calls: no rule about other operations, paths or headers is looked at.
+ * Finds the calls of the last hour that pass one configuration and that another one would reject. They are checked as
+ * chat calls by their key, upstream and model. Rules about other operations, paths or headers are ignored.
  */
 async function refusedByChange(env: Env, before: Config, next: Config): Promise<LastHourEffect> {
   if (!mayRefuseMore(before, next)) return NOTHING_REFUSED;
@@ -83,21 +82,20 @@ async function refusedByChange(env: Env, before: Config, next: Config): Promise<
   return { calls: sumOf(counts), refused, isPart };
 }
 
-/** No call is refused. */
 export const NOTHING_REFUSED: LastHourEffect = { calls: 0, refused: [], isPart: false };
 
 function sumOf(counts: CallCounts): number {
   return counts.reduce((sum, [, , , calls]) => sum + calls, 0);
 }
 
-/** Whether a change touches anything that decides which calls are refused. */
+/** Returns whether a change affects which calls are rejected. */
 function mayRefuseMore(before: Config, next: Config): boolean {
   const ruling = ({ keys, teams, upstreams, groups }: Config): string =>
     JSON.stringify([keys, teams, upstreams, groups]);
   return ruling(before) !== ruling(next);
 }
 
-/** Asks the pools for the calls of their last hour, and those whose budget changes whether it is spent then. */
+/** Queries the pools for the calls of their last hour, and for budgets that the change makes insufficient. */
 async function askLastHour(env: Env, before: Config, next: Config) {
   const directory = await readDirectory(env);
   const used = await usedSince(env, directory, steadyClock.now() - HOUR_MS);
@@ -128,8 +126,8 @@ async function askLastHour(env: Env, before: Config, next: Config) {
 }
 
 /**
- * Adds up the counts of groups. A call of several groups is counted by each of them, and the model that only its answer named
- * is known to the group that its costs are counted in.
+ * Adds up the counts of groups. Each group counts a call of several groups. A model that only the response named is
+ * known only to the group in which its costs count.
  */
 function countedOnce(ofGroups: readonly CallCounts[]): CallCounts {
   const most = new Map<string, CallCounts[number]>();
@@ -157,7 +155,9 @@ function countedOnce(ofGroups: readonly CallCounts[]): CallCounts {
   return [...named, ...unnamed.filter((kind) => kind[3] > 0)].toSorted((a, b) => b[3] - a[3]);
 }
 
-/** Finds the definitions of a group before and after a change of its budget. Null: it has none, or the same one. */
+/**
+ * Returns the definitions of a group before and after a change of its budget, or null if the budget does not change.
+ */
 function changedBudget(name: string, before: Config, next: Config) {
   const [was, will] = [definedGroup(before, name), definedGroup(next, name)];
   if (was === undefined || will === undefined) return null;
@@ -166,7 +166,7 @@ function changedBudget(name: string, before: Config, next: Config) {
   return { before: JSON.stringify(was), after: JSON.stringify(will) };
 }
 
-/** Compiles a configuration into a judge of calls: why it refuses one; null: it does not. */
+/** Compiles a configuration into a function that returns why it rejects a call, or null if it does not. */
 function judgeOf(
   config: Config,
   { keys: known }: Config,
@@ -178,7 +178,7 @@ function judgeOf(
   return ([caller, upstreamId, model]) => {
     const key = keys.get(caller) ?? null;
     if (key === null && hashes.has(caller)) return { reason: 'key_invalid', group: null };
-    // Of callers without a gateway key the directory knows more: see `lockout.ts`.
+    // `lockout.ts` covers callers without a gateway key, because the directory knows more about them.
     const refused = key === null ? null : refusedKey(key, hashes.get(caller) ?? null);
     if (refused !== null) return { reason: 'key_invalid', group: null };
     const upstream = upstreams.get(upstreamId);
@@ -217,13 +217,13 @@ function place(
   });
 }
 
-/** Whether a group with a budget knows what a call costs: at one of its members at least, if it has any. */
+/** Returns whether the price of a call is known to a group with a budget, at least at one of its members. */
 function isPricedIn(
   group: GroupConfig,
   at: { readonly upstream: Upstream; readonly model: string | null },
   upstreams: ReadonlyMap<string, Upstream>,
 ): boolean {
-  // Of calls whose model nothing has read, the price may well be known.
+  // The price of calls without a known model may be known later.
   if (at.model === null && hasPrices(at.upstream)) return true;
   const members = membersOf(group).filter(({ config }) => config.enabled);
   if (members.length === 0) return isPriced(at, group, null);
@@ -235,13 +235,13 @@ function isPricedIn(
   });
 }
 
-/** Says in sentences what a change would refuse. Empty: nothing. */
+/** Describes what a change would reject. Empty if it rejects nothing. */
 export function refusalWarnings({ calls: all, refused, isPart }: LastHourEffect): string[] {
   const atLeast = isPart ? 'at least ' : '';
   return refused.map((each) => {
     const { calls } = each;
     const share = `${atLeast}${calls} of ${all} ${all === 1 ? 'call' : 'calls'} of the last hour`;
-    return `This change refuses calls that pass today: ${share}. ${causeOf(each)}`;
+    return `This change rejects calls that pass today: ${share}. ${causeOf(each)}`;
   });
 }
 
@@ -255,22 +255,22 @@ function causeOf({ reason, group, of }: RefusedCalls): string {
         ([, upstream, model]) => `${model ?? 'unknown models'} at ${upstream}`,
       );
       const subject = subjectOf(group ?? '');
-      return `${subject} has a budget, and the price is not known of ${models}. Set prices at the upstream, or limits.budget_usd.fallback_price there in the same change; {"input":0,"output":0} counts such calls as free.`;
+      return `${subject} has a budget, but the price is unknown for ${models}. Set prices at the upstream, or \`limits.budget_usd.fallback_price\` in the same change. \`{"input":0,"output":0}\` counts such calls as free.`;
     }
     case 'budget_exhausted':
-      return `${subjectOf(group ?? '')} has spent more than this budget already (budget_exhausted).`;
+      return `${subjectOf(group ?? '')} has already spent more than this budget (\`budget_exhausted\`).`;
     case 'key_invalid':
-      return `Their gateway key opens nothing any more (key_invalid): ${keys}.`;
+      return `Their gateway key becomes invalid (\`key_invalid\`): ${keys}.`;
     case 'key_forbidden':
-      return `Their gateway key may not use the groups that they go to (key_forbidden): ${keys}.`;
+      return `Their gateway key may not use their groups (\`key_forbidden\`): ${keys}.`;
     case 'upstream_unknown':
-      return `They go to an upstream that is removed or switched off (upstream_unknown): ${upstreams}.`;
+      return `Their upstream is removed or disabled (\`upstream_unknown\`): ${upstreams}.`;
     case 'too_many_groups':
-      return `They would belong to more than ${GROUPS_PER_CALL_MAX} groups (too_many_groups): calls at ${upstreams}.`;
+      return `They would belong to more than ${GROUPS_PER_CALL_MAX} groups (\`too_many_groups\`): calls at ${upstreams}.`;
   }
 }
 
-/** Names the owner of a budget: a key, a team or a group. */
+/** Describes the owner of a budget: a key, a team or a group. */
 function subjectOf(group: string): string {
   const kind = kindOfLimits(group);
   return kind === null
@@ -278,7 +278,7 @@ function subjectOf(group: string): string {
     : `The ${kind} "${group.slice(group.indexOf(':') + 1)}"`;
 }
 
-/** Lists names with their calls, the most first, and says how many are left out. */
+/** Lists names with their calls, the most first, and the number of omitted names. */
 function listed(of: CallCounts, name: (kind: CallCounts[number]) => string): string {
   const sums = new Map<string, number>();
   for (const kind of of) sums.set(name(kind), (sums.get(name(kind)) ?? 0) + kind[3]);
@@ -288,7 +288,7 @@ function listed(of: CallCounts, name: (kind: CallCounts[number]) => string): str
   return `${named.join(', ')}${rest === 0 ? '' : ` and ${rest} more`}`;
 }
 
-/** The last hour as it counts for a change. If the pools cannot be asked, the change goes on without. */
+/** Returns the effect of a change on the last hour. If the pools cannot be queried, the change proceeds without it. */
 export async function refusedOrNothing(
   env: Env,
   before: Config,

@@ -28,41 +28,40 @@ import { ProblemError } from './problem.ts';
 import { etag, invalid } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-/** Maximum rounds of read, edit and replace before somebody else's changes win. */
+/** Maximum rounds of read, edit and replace if concurrent changes interfere. */
 const ATTEMPTS = 5;
 
-/** Maximum bytes of a configuration: it is one row of the directory's, and a row ends at 2 MB. */
+/** Maximum bytes of a configuration. It is one row of the directory, and a row holds at most 2 MB. */
 const CONFIG_BYTES_MAX = 1_900_000;
 
 /** One edit of the configuration. */
 export interface Edit {
-  /** Words of the audit log for it. */
+  /** Action in the audit log. */
   readonly action: string;
   /**
-   * Makes the next configuration of the present one; whether it is valid is checked afterwards. It
-   * may be called again when somebody else was faster, and may throw a `ProblemError`.
+   * Returns the next configuration, which is validated afterwards. It may be called again after a concurrent change,
+   * and may throw a `ProblemError`.
    */
   next(config: Config): unknown;
-  /** Makes what the edit says about the time for which it holds. Absent: nothing. */
+  /** Returns the duration of the edit. Absent if it is permanent. */
   readonly orders?: (before: Config, next: Config) => readonly TemporaryOrder[];
-  /** Translates a path in the configuration into the request's own document. */
+  /** Translates a path in the configuration into one in the request body. */
   readonly pathOf?: (path: string, config: Config) => string;
 }
 
-/** The result of an edit. */
 export interface ChangeResult {
   readonly version: number;
   readonly before: Config;
-  /** The one before, where the edit changes nothing. */
+  /** The same as `before` if the edit changes nothing. */
   readonly config: Config;
   readonly warnings: string[];
-  /** Calls of the last hour that the edit would refuse. The warnings name them too. */
+  /** Calls of the last hour that the edit would reject. The warnings describe them, too. */
   readonly lastHour: LastHourEffect;
 }
 
 /**
- * Reads, edits, validates and replaces the configuration. Without `If-Match` it starts over when
- * somebody else was faster. An edit that changes nothing makes no new version.
+ * Reads, edits, validates and replaces the configuration. Without `If-Match`, it starts over after a concurrent change.
+ * An edit that changes nothing creates no version.
  */
 export async function changeConfig(context: AdminContext, edit: Edit): Promise<ChangeResult> {
   const wanted = ifMatch(context);
@@ -95,10 +94,13 @@ export async function changeConfig(context: AdminContext, edit: Edit): Promise<C
     }
     if (wanted !== null) throw changedMeanwhile(answer.version);
   }
-  throw new ProblemError(409, 'The configuration is being changed by others. Try again.');
+  throw new ProblemError(
+    409,
+    'The configuration was changed concurrently several times. Retry the change.',
+  );
 }
 
-/** Tells whether an order may change for how long something holds that has its value already. */
+/** Returns whether an order may change the end of a field that already has its value. */
 function isOrdering(
   { group, until, fields }: TemporaryOrder,
   temporary: readonly TemporaryField[],
@@ -107,7 +109,7 @@ function isOrdering(
   return temporary.some((one) => one.group === group);
 }
 
-/** Checks an edit as `changeConfig` would, and changes nothing. */
+/** Validates an edit as `changeConfig` would, and changes nothing. */
 export async function tryEdit({ env }: AdminContext, edit: Edit): Promise<ChangeResult> {
   const { version, config: before } = await currentSnapshot(env);
   const { config, warnings } = await validated(env, edit, before);
@@ -116,7 +118,7 @@ export async function tryEdit({ env }: AdminContext, edit: Edit): Promise<Change
   return { version, before, config, warnings: all, lastHour };
 }
 
-/** Takes what decides here which upstreams and places a configuration may name. */
+/** Returns the settings of this deployment that restrict upstreams and locations. */
 export function checkOptionsOf(env: Env): CheckOptions {
   return {
     privateUpstreams: env.PRIVATE_UPSTREAMS === 'allow',
@@ -124,7 +126,7 @@ export function checkOptionsOf(env: Env): CheckOptions {
   };
 }
 
-/** Validates an edit, and warns of callers of the last hour that it would lock out. */
+/** Validates an edit, and warns about callers of the last hour that it would lock out. */
 async function validated(
   env: Env,
   edit: Edit,
@@ -148,18 +150,18 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
   if (bytes > CONFIG_BYTES_MAX) {
     throw new ProblemError(
       413,
-      `With every default filled in, the configuration takes ${bytes} bytes; at most ${CONFIG_BYTES_MAX} can be stored.`,
+      `The configuration is too large. With all defaults, it has ${bytes} bytes, and the maximum is ${CONFIG_BYTES_MAX}.`,
     );
   }
   const missing = withoutSecret(env, resolveUpstreams(config, BUILT_IN_UPSTREAMS).values());
   const secrets = missing.map(
     ({ id, secret, fault }) =>
-      `Upstream "${id}": the secret ${secret} ${fault}. Until it is set, calls on it are refused with secret_missing.`,
+      `Upstream "${id}": the secret \`${secret}\` ${fault}. Until it is set, its calls are rejected with \`secret_missing\`.`,
   );
   const noMember = membersWithoutSecret(env, config.groups);
   const ofMembers = noMember.map(
     ({ group, member, secret, fault }) =>
-      `Group "${group}": the secret ${secret} of its member "${member}" ${fault}. Until it is set, no call runs there.`,
+      `Group "${group}": the secret \`${secret}\` of its member "${member}" ${fault}. Until it is set, no calls run there.`,
   );
   return {
     config,
@@ -175,14 +177,14 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
   };
 }
 
-/** Warns about refused secrets that stand in no other warning, such as `METRICS_TOKEN`. */
+/** Warns about unusable secrets that no other warning covers, such as `METRICS_TOKEN`. */
 function secretsOfOthers(env: Env, named: readonly { readonly secret: string }[]): string[] {
   const known = new Set(named.map(({ secret }) => secret));
   return refusedSecrets(env)
     .filter(({ secret }) => !known.has(secret))
     .map(
       ({ secret, fault }) =>
-        `The secret ${secret} ${fault}. Until it is set again, it is not used.`,
+        `The secret \`${secret}\` ${fault}. It is not used until it is set correctly.`,
     );
 }
 
@@ -190,26 +192,26 @@ function webhookWarnings(env: Env, { webhook }: Config): string[] {
   const secret = webhook?.secret ?? null;
   const fault = secret === null ? null : secretFault(env, secret);
   if (fault === null) return [];
-  return [`Webhook: the secret ${secret} ${fault}. Until it is set, no warning is sent.`];
+  return [`Webhook: the secret \`${secret}\` ${fault}. Until it is set, no warnings are sent.`];
 }
 
-/** Reads the versions that the caller accepts. Null: none given, or any (`*`). */
+/** Parses the versions that the client accepts. null if there are none, or for `*`. */
 function ifMatch(context: AdminContext): readonly number[] | null {
   const header = context.req.header('if-match')?.trim();
   if (header === undefined || header === '*') return null;
-  // A tag that never was one of ours matches no version.
+  // A tag that Headgate did not create matches no version.
   return listItems(header).map((tag) => Number(/^(?:W\/)?"(\d+)"$/.exec(tag)?.[1] ?? -1));
 }
 
 function changedMeanwhile(version: number): ProblemError {
   return new ProblemError(
     412,
-    `The configuration is at version ${version} by now. Read it again, then repeat your change.`,
+    `The configuration has changed and is now at version ${version}. Read it again, then retry your change.`,
     { headers: { etag: etag(version) } },
   );
 }
 
-/** Writes into the audit log what changed no configuration. */
+/** Logs an action that does not change the configuration in the audit log. */
 export async function note(context: AdminContext, action: string): Promise<void> {
   await directoryOf(context.env).note(context.get('who').actor, action);
 }

@@ -9,7 +9,6 @@ import { etag, invalid, readDocument, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 import { readVersion } from './version-routes.ts';
 
-/** Serves the configuration as a whole, its audit log, and the fingerprints that it refers to keys by. */
 export function addConfigRoutes(app: AdminApp): void {
   serve(app, 'getConfig', async ({ context, query }) => {
     const current = await currentSnapshot(context.env);
@@ -47,7 +46,7 @@ export function addConfigRoutes(app: AdminApp): void {
     const { limit, cursor, actor, action, since, until } = query;
     const before = cursor === undefined ? undefined : Number(cursor);
     if (before !== undefined && !(Number.isSafeInteger(before) && before > 0)) {
-      const message = 'expected the next_cursor of the page before';
+      const message = 'expected the `next_cursor` of the previous page';
       throw invalid([{ path: 'cursor', message }]);
     }
     const { entries, next } = await directoryOf(context.env).auditPage({

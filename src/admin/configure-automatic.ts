@@ -8,9 +8,9 @@ import type { AdminContext } from './context.ts';
 import { noAutoGroup, poolsOf } from './pools.ts';
 
 /**
- * Makes the entry that an automatic group would have in `groups` if everything stayed as it is: with its switches, and
- * the limit that it has now. Of its pools that is the largest, because in the others what they have learned goes on to
- * hold. Throws that there is no such group.
+ * Returns the entry in `groups` that leaves an automatic group unchanged, with its switches and its current limit. The
+ * limit is the largest of its pools, because what the others have learned still applies to them. Throws if there is no
+ * such group.
  */
 export async function entryOfAutomatic({ env }: AdminContext, name: string): Promise<GroupConfig> {
   const directory = await readDirectory(env);

@@ -2,13 +2,13 @@ import type { Context, Hono } from 'hono';
 import type { AdminRole } from '../contract/config/keys.ts';
 import type { Env } from '../env.ts';
 
-/** Somebody who asks, with what they may do. */
+/** An authenticated actor. */
 export interface Actor {
-  /** `admin-token`, or the id of an admin key. What the audit log calls them. */
+  /** Name in the audit log: `admin-token`, the id of an admin key, or `access:…`. */
   readonly actor: string;
   readonly role: AdminRole;
   readonly via: 'token' | 'session' | 'access';
-  /** When a session ends; null: it is none. */
+  /** End of the session. null without a session. */
   readonly expiresAt: string | null;
 }
 

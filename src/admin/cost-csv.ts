@@ -1,18 +1,18 @@
-/** Writes tables as CSV by RFC 4180, for spreadsheets. */
+// CSV as in RFC 4180, for spreadsheets.
 
 type CsvCell = string | number | null;
 
-/** Beginnings by which a spreadsheet takes a cell for a formula; a tab and a line break before one are skipped by some. */
+/** Prefixes that make a spreadsheet evaluate a cell. Some spreadsheets skip white space before them. */
 const FORMULA = /^[\s\uFEFF]*[=+\-@\t\r\n|%\uFF1D\uFF0B\uFF0D\uFF20]/;
 
 /**
- * Invisible characters: controls, changes of direction, and characters without a width, by which two names look alike. Joiners
- * stay where emoji and scripts other than Latin need them.
+ * Invisible characters: controls, changes of direction, and zero-width characters that make two names look alike.
+ * Joiners stay where emoji and scripts other than Latin need them.
  */
 const UNSEEN =
   /(?!(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\uFE0F])\u200D\p{Extended_Pictographic}|(?<=[\p{L}\p{M}])(?<!\p{Script=Latin})[\u200C\u200D][\p{L}\p{M}])(?:[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164\uFFA0]|\u034F|[\u{E0100}-\u{E01EF}])/gu;
 
-/** Writes a table. Names are what callers wrote, so none may be a formula where somebody opens it. */
+/** Writes a table. Names come from callers, so none may be evaluated as a formula. */
 export function toCsv(header: readonly string[], rows: readonly (readonly CsvCell[])[]): string {
   return [header, ...rows].map((cells) => `${cells.map(written).join(',')}\r\n`).join('');
 }
@@ -33,7 +33,7 @@ function escaped(character: string): string {
     .join('');
 }
 
-/** Writes a number without an exponent, which spreadsheets may take for text. */
+/** Writes a number without an exponent, which some spreadsheets treat as text. */
 function plain(value: number): string {
   return Number.isInteger(value) ? String(value) : value.toFixed(9).replace(/\.?0+$/, '');
 }

@@ -24,7 +24,6 @@ type CostQuery = CheckedPart<AdminRoutes['getCosts'], 'query'>;
 type CostsBody = z.output<typeof costsSchema>;
 type CostRowBudget = CostsBody['rows'][number]['budget'];
 
-/** Serves what calls cost. */
 export function addCostRoutes(app: AdminApp): void {
   serve(app, 'getCosts', async ({ context, query }) => {
     const body = await costsOf(context.env, query);
@@ -41,7 +40,7 @@ export function addCostRoutes(app: AdminApp): void {
 }
 
 async function costsOf(env: Env, { period, which, by }: CostQuery): Promise<CostsBody> {
-  // As pools tell time.
+  // The clock of the pools.
   const names = periodsAt(steadyClock.now());
   const name = names[which === 'this' ? period : (`${period}Before` as const)];
   const directory = await readDirectory(env);
@@ -73,7 +72,7 @@ async function costsOf(env: Env, { period, which, by }: CostQuery): Promise<Cost
       })),
     ],
     days: costDays(pools).map(({ date, ...sums }) => ({ date, ...shown(sums) })),
-    // Calls without a known price are taken for free ones: with the price of others it would say too much.
+    // Calls without a known price count as free. The average price of the others would overstate the savings.
     without_queue: withoutQueue(total.waited, total.calls === 0 ? 0 : total.usd / total.calls),
     not_metered: notMetered(directory),
     unreachable: [...unreachable],
@@ -105,7 +104,7 @@ function shown({
 const LIMITS = { day: 'per_day', month: 'per_month' } as const;
 const SPENT = { day: 'day_usd', month: 'month_usd' } as const;
 
-/** Reads the budgets that rows have, by their names. A group that is split has one for each partition, and none here. */
+/** Returns the budgets of rows by their names. A split group has one budget per partition, so it has none here. */
 async function budgetsBy(
   env: Env,
   directory: Directory,
@@ -151,7 +150,7 @@ function unknown(limit: number): CostRowBudget {
   return { limit_usd: limit, spent_usd: null, reserved_usd: null, left_usd: null };
 }
 
-/** Lists the groups whose budgets rows have, with the rows' names. A model has none. */
+/** Returns the groups whose budgets rows have, with the names of the rows. A model has none. */
 function groupsBy({ config }: Directory, by: CostsBy): [name: string, group: GroupConfig][] {
   if (by === 'model') return [];
   if (by === 'group') return config.groups.map((group) => [group.name, group]);
@@ -161,7 +160,7 @@ function groupsBy({ config }: Directory, by: CostsBy): [name: string, group: Gro
   ) as [string, GroupConfig][];
 }
 
-/** Lists the groups that count no cost by themselves. Automatic groups always count what answers report. */
+/** Returns the groups that count no costs themselves. Automatic groups always count what responses report. */
 function notMetered({ config }: Directory): string[] {
   return config.groups.filter((group) => !countsReports(group)).map(({ name }) => name);
 }
@@ -181,7 +180,7 @@ const COLUMNS = [
   'waited_calls',
 ] as const;
 
-/** Makes the rows alone: a row for their total would double every sum that a spreadsheet makes. */
+/** Writes only the rows. A row for their total would double every sum of a spreadsheet. */
 function csvOf({ by, name, rows }: CostsBody): string {
   const header = ['from', 'to', by, ...COLUMNS, 'budget_usd', 'budget_left_usd'];
   const days = daysOf(name);
@@ -197,7 +196,7 @@ function csvOf({ by, name, rows }: CostsBody): string {
   return toCsv(header, lines);
 }
 
-/** Where the price of no call is known the cost is not 0, but left out. */
+/** If no call has a known price, the cost is empty instead of 0. */
 function sumsOf(row: CostsBody['total']): (number | null)[] {
   const isUnknown = row.calls > 0 && row.unpriced_calls + row.unreported_calls === row.calls;
   return COLUMNS.map((column) => (column === 'usd' && isUnknown ? null : row[column]));

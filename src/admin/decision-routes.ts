@@ -7,10 +7,9 @@ import type { AdminApp } from './context.ts';
 import { requirePools, unreachable } from './pools.ts';
 import { serve } from './serve.ts';
 
-/** Maximum warnings that a pool keeps, and that an answer about several pools has. */
+/** Maximum number of stored warnings of a pool, and of warnings in a response about several pools. */
 const WARNINGS_MAX = 100;
 
-/** Serves why calls of a group were granted, held up or refused, and what it warned of. */
 export function addDecisionRoutes(app: AdminApp): void {
   serve(app, 'listDecisions', async ({ context, params: { name }, query }) => {
     const filter = filterOf(query);

@@ -2,7 +2,7 @@ import type { OpenApiDocument, OpenApiOperation } from '../contract/admin/openap
 
 type ComponentSchemas = OpenApiDocument['components']['schemas'];
 
-/** A command that asks a route, with the least that it wants in a body. Names in capitals are for the reader to fill in. */
+/** Returns a command that calls a route with the smallest valid body. Names in capitals are placeholders. */
 export function curlOf(
   method: string,
   path: string,
@@ -22,7 +22,7 @@ export function curlOf(
   ].join(' \\\n  ');
 }
 
-/** The least that fits a schema: the fields that it requires. */
+/** Returns the smallest value that matches a schema: its required fields. */
 function exampleOf(given: unknown, schemas: ComponentSchemas): unknown {
   const schema = Object(given) as Readonly<Record<string, unknown>>;
   const { $ref: ref, properties, required, anyOf, oneOf, type, minimum } = schema;

@@ -13,7 +13,7 @@ interface Listed {
   readonly operation: OpenApiOperation;
 }
 
-/** The description of the API as a page without any script: all of it, or the routes that a search finds. */
+/** Renders the description of the API as a page without scripts: all of it, or the routes that match a search. */
 export async function docsPage(document: OpenApiDocument, search = ''): Promise<string> {
   const all = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
@@ -41,9 +41,10 @@ export async function docsPage(document: OpenApiDocument, search = ''): Promise<
           <h1>${document.info.title}</h1>
           <p>${prose(document.info.description)}</p>
           <p>
-            As a document: <a href="openapi.json">openapi.json</a>. Every path begins with
-            <code>${base}</code>. Send <code>Authorization: Bearer &lt;token&gt;</code>: the
-            ADMIN_TOKEN, or an admin key.
+            OpenAPI document: <a href="openapi.json">openapi.json</a>. All paths begin with
+            <code>${base}</code>. Authenticate with
+            <code>Authorization: Bearer &lt;token&gt;</code>, where the token is
+            <code>ADMIN_TOKEN</code> or an admin key.
           </p>
           <form role="search">
             <label
@@ -84,7 +85,7 @@ export async function docsPage(document: OpenApiDocument, search = ''): Promise<
   return page.toString();
 }
 
-/** Whether a route has all the words somewhere in its name, its path or what is said of it. */
+/** Returns whether all words occur in the name, the path, the parameters or the texts of a route. */
 function isFound({ method, path, operation }: Listed, words: readonly string[]): boolean {
   const { operationId, summary, description, parameters } = operation;
   const names = parameters.map(({ name }) => name);
@@ -118,12 +119,12 @@ ${curlOf(method, path, operation, schemas)}</pre>
       requestBody === undefined
         ? ''
         : html`<details>
-            <summary>Body${requestBody.required ? '' : ' (may be left out)'}</summary>
+            <summary>Body${requestBody.required ? '' : ' (optional)'}</summary>
             ${contentHtml(requestBody.content)}
           </details>`
     }
     <details>
-      <summary>Answers: ${Object.keys(responses).join(', ')}</summary>
+      <summary>Responses: ${Object.keys(responses).join(', ')}</summary>
       <dl>
         ${Object.entries(responses).map(
           ([status, answer]) =>
@@ -157,14 +158,14 @@ function contentHtml(
   return Object.values(content).map(({ schema }) => schemaHtml(schema));
 }
 
-/** A text in which names of fields and values stand between backticks. */
+/** Renders text with names of fields and values in backticks. */
 function prose(text: string): ReturnType<typeof html>[] {
   return text
     .split('`')
     .map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`));
 }
 
-/** Light and dark, by what the reader's system says. */
+/** Light or dark, by the reader's system setting. */
 export const DOCS_STYLE = `:root { color-scheme: light dark; --line: #8884; --soft: #8882;
   --quiet: light-dark(#555, #aaa); --link: light-dark(#0b57d0, #8ab4f8); }
 body { background: Canvas; color: CanvasText; font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }

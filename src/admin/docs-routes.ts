@@ -3,11 +3,13 @@ import type { AdminApp } from './context.ts';
 import { DOCS_STYLE, docsPage } from './docs-page.ts';
 import { serve } from './serve.ts';
 
-/** Nothing but this page, its style and its search: no script runs here, wherever it comes from. */
+/** The page loads only its style sheet, and no scripts may run. */
 const CSP =
   "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** The same for everybody, so it is made once in an isolate, and only where somebody asks. */
+/**
+ * The document and its page are the same for all readers, so they are created once per isolate, at the first request.
+ */
 let made: { readonly document: OpenApiDocument; readonly page: string } | null = null;
 
 async function description() {
@@ -18,7 +20,7 @@ async function description() {
   return made;
 }
 
-/** The description of the API, for programs and for people. It says nothing of this deployment. */
+/** The description contains no data of this deployment, so it needs no authentication. */
 export function addDocsRoutes(app: AdminApp): void {
   serve(app, 'getOpenApi', async () => ({
     status: 200,

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 
-/** A JSON Schema, as far as ours go: what zod makes of the contract. */
+/** A JSON Schema, as far as zod generates it from the contract. */
 interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -24,7 +24,9 @@ interface Schema {
   readonly format?: string;
 }
 
-/** A schema in words: its fields as a list, each with its type, its bounds and what it is for. Names of others lead to them. */
+/**
+ * Renders a schema: its fields as a list, each with its type, bounds and description. Names of other schemas are links.
+ */
 export function schemaHtml(given: unknown): ReturnType<typeof html> {
   const schema = schemaOf(given);
   return html`<p>${typeHtml(schema)}${boundsOf(schema)}</p>
@@ -39,7 +41,7 @@ function variantsOf({ anyOf, oneOf, allOf }: Schema): readonly Schema[] {
   return (anyOf ?? oneOf ?? allOf ?? []).map(schemaOf);
 }
 
-/** Type of a value in a few words, as in `list of text` or `Group or null`. */
+/** Renders the type of a value in a few words, such as `list of text` or `Group or null`. */
 function typeHtml(schema: Schema): ReturnType<typeof html> {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1);
@@ -80,7 +82,7 @@ function boundsOf(schema: Schema): string {
   return bounds.length === 0 ? '' : ` (${bounds.join(', ')})`;
 }
 
-/** Fields of an object, of the members of a list, or of each variant that has some. */
+/** Renders the fields of an object, of the items of a list, or of each variant that has some. */
 function partsHtml(schema: Schema): ReturnType<typeof html> {
   const { properties, items, additionalProperties } = schema;
   if (properties !== undefined) {

@@ -18,7 +18,6 @@ import { lasting, lastingSwitches, namedIn, spanOf, type TemporaryChange } from 
 import type { untilSchema } from '../contract/admin/until.ts';
 import type * as z from 'zod';
 
-/** Serves configured groups, one at a time: read, edited, stopped and resumed. */
 export function addGroupRoutes(app: AdminApp): void {
   serve(app, 'listGroups', async ({ context, query }) => {
     const { version, config } = await currentSnapshot(context.env);
@@ -70,14 +69,14 @@ export function addGroupRoutes(app: AdminApp): void {
   serve(app, 'configureGroup', async ({ context, params: { name } }) => {
     if (!(await isUnconfigured(context, name))) {
       requireGroup((await currentSnapshot(context.env)).config, name);
-      throw new ProblemError(409, `"${name}" is configured already: change it with PATCH.`);
+      throw new ProblemError(409, `Group "${name}" already has an entry. Change it with PATCH.`);
     }
     const entry = await entryOfAutomatic(context, name);
     const { reply } = await changeGroup(context, name, 'configure', () => entry);
     return { status: 201, ...reply };
   });
 
-  // What operators reach for in a hurry, of automatic groups too.
+  // Operators use these in a hurry, also for automatic groups.
   serve(app, 'pauseGroup', switchTo('pause', { paused: true }));
   serve(app, 'drainGroup', switchTo('drain', { draining: true }));
   serve(app, 'resumeGroup', switchTo('resume', { paused: false, draining: false }));
@@ -103,14 +102,14 @@ function switchTo(verb: string, edit: Partial<Switches>) {
   };
 }
 
-/** Tells whether a name is that of an automatic group without an entry in `groups`. */
+/** Returns whether a name is that of an automatic group without an entry in `groups`. */
 async function isUnconfigured({ env }: AdminContext, name: string): Promise<boolean> {
   if (!name.startsWith(AUTO_PREFIX)) return false;
   const { config } = await currentSnapshot(env);
   return !config.groups.some((group) => group.name === name);
 }
 
-/** Switches an automatic group. It need not be listed, or called at all: its name says what it stands for. */
+/** Switches an automatic group. It need not be listed or have calls, because its name defines it. */
 async function switchAutomatic(
   context: AdminContext,
   name: string,
@@ -133,15 +132,15 @@ async function switchAutomatic(
   return { status: 200, body: { version, group, warnings }, version } as const;
 }
 
-/** Makes a group as `PUT` does. */
+/** Returns the group that a `PUT` defines. */
 export function putting(name: string, document: unknown): () => GroupConfig {
   return () => parseGroup(name, document);
 }
 
 /**
- * Makes a group as `PATCH` does.
+ * Returns the group that a `PATCH` leads to.
  *
- * @param entry of an automatic group that has none yet; absent: the group must be there
+ * @param entry new entry of an automatic group. If absent, the group must be configured.
  */
 export function patching(
   name: string,
@@ -151,14 +150,13 @@ export function patching(
   return (config) => parseGroup(name, mergePatch(entry ?? requireGroup(config, name), patch));
 }
 
-/** Finds a configured group, or throws that there is none. */
 export function requireGroup(config: Config, name: string): GroupConfig {
   const group = config.groups.find((candidate) => candidate.name === name);
   if (group === undefined) throw noGroup(name);
   return group;
 }
 
-/** Makes an edit of one group, whose errors have the paths of that group's own document. */
+/** Creates an edit of one group. Paths of errors refer to the document of that group. */
 export function groupEdit(
   name: string,
   verb: string,
@@ -169,7 +167,7 @@ export function groupEdit(
     next: (present) => ({
       ...present,
       groups: withGroup(present.groups, edited(present)),
-      // What was switched of an automatic group is said in its own entry from then on.
+      // The new entry of an automatic group contains its switches.
       auto_groups: present.auto_groups.filter((automatic) => automatic.name !== name),
     }),
     pathOf: (path, present) => {
@@ -180,7 +178,7 @@ export function groupEdit(
   };
 }
 
-/** Changes one group, and answers with it. */
+/** Changes one group, and returns it. */
 export async function changeGroup(
   context: AdminContext,
   name: string,
@@ -201,11 +199,11 @@ function withGroup(groups: readonly GroupConfig[], group: GroupConfig): GroupCon
   return index === -1 ? [...groups, group] : groups.with(index, group);
 }
 
-/** Checks one group by itself, so that the paths of its errors are those of the request. */
+/** Validates one group separately, so that paths of errors refer to the request. */
 function parseGroup(name: string, document: unknown): GroupConfig {
   const group = check(groupSchema, { name, ...Object(document) });
   if (group.name !== name) {
-    const message = `must be "${name}", as in the path: a group cannot be renamed`;
+    const message = `must be "${name}", as in the path. A group cannot be renamed`;
     throw invalid([{ path: 'name', message }]);
   }
   return group;

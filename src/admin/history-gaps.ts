@@ -4,29 +4,29 @@ import type { PoolHistory } from '../contract/history.ts';
 import type { PoolReply } from '../overview/pools.ts';
 import type { Marker } from './history-markers.ts';
 
-/** Time of which a history has no data. Outside of it, a time without a point is one in which nothing happened. */
+/** Time without data. In all other times, a missing point means that there was no activity. */
 type DataGap = z.output<typeof gapSchema>;
 
-/** A stretch of time in epoch milliseconds. */
+/** Epoch milliseconds. */
 interface TimeSpan {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** How a group came to be: by its configuration, or with its first call. */
+/** How a group is created: by the configuration, or by its first call. */
 export interface PoolLifetime {
-  /** Its first call makes it, and the audit log does not mark that. */
+  /** Its first call creates it, which is not in the audit log. */
   readonly isByCalls: boolean;
-  /** It is in the configuration now. */
+  /** The current configuration contains it. */
   readonly isConfigured: boolean;
 }
 
-/** Maximum gaps of an answer, the latest. */
+/** Maximum number of gaps in a response. The latest ones are kept. */
 const GAPS_MAX = 1_000;
 
 type PoolHistories = readonly PoolReply<PoolHistory>[];
 
-/** Finds the times of a range of which nothing is known, the oldest first, and from when on there is data (null: there is none). */
+/** Returns the gaps of a range, the oldest first, and the start of the data (null if there is none). */
 export function gapsIn(
   range: TimeSpan,
   asked: PoolHistories,
@@ -52,7 +52,7 @@ export function gapsIn(
   };
 }
 
-/** Lists the times in which there was no such group. What a pool has recorded counts more than the audit log. */
+/** Returns the times in which the group did not exist. Recorded data takes precedence over the audit log. */
 function absences(
   range: TimeSpan,
   answers: readonly PoolHistory[],
@@ -66,24 +66,24 @@ function absences(
   const recorded = answers.flatMap(({ points }) => points.map(({ at }) => at));
   return absent.flatMap((span) => {
     const inside = recorded.filter((at) => at >= span.fromMs && at < span.toMs);
-    // A point is of the step that it begins, and data of the first one may begin within it.
+    // A point stands for a whole step, and the first data may begin within its step.
     const isFirst = firstMs !== null && firstMs >= span.fromMs && firstMs <= span.toMs;
     const toMs = Math.min(span.toMs, ...inside, ...(isFirst ? [firstMs] : []));
     return toMs > span.fromMs ? [{ fromMs: span.fromMs, toMs }] : [];
   });
 }
 
-/** Finds from when on any pool has data. Null: none has, as far as they say. */
+/** Returns the start of the data of all pools, or null if none of them reports any. */
 function firstDataMs({ fromMs }: TimeSpan, answers: readonly PoolHistory[]): number | null {
   const all = answers.flatMap(({ since, points }) => {
-    // A release before does not say, so that nothing is claimed of its past.
+    // An older release does not report it, so its past counts as known.
     if (since === undefined) return [fromMs];
     return since === null ? points.slice(0, 1).map(({ at }) => at) : [since];
   });
   return all.length === 0 ? null : Math.max(fromMs, Math.min(...all));
 }
 
-/** Lists the times in which the configuration had no such group, by what the audit log marks. */
+/** Returns the times in which the configuration did not contain the group, according to the audit log. */
 function withoutEntry(
   { fromMs, toMs }: TimeSpan,
   markers: readonly Marker[],
@@ -105,7 +105,7 @@ function withoutEntry(
   return spans;
 }
 
-/** Lists the times that restarts of pools have lost. */
+/** Returns the times whose data was lost in restarts of pools. */
 function lostIn(asked: PoolHistories): DataGap[] {
   return asked.flatMap((one) => {
     if ('error' in one) return [];

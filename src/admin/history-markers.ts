@@ -7,10 +7,9 @@ import { KEY_PREFIX, TEAM_PREFIX } from '../routing/key-groups.ts';
 import { scopeWords } from '../routing/scopes-shown.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 
-/** One mark on a chart. */
 export type Marker = z.output<typeof markerSchema>;
 
-/** Lists the paths under which the audit log tells of a group. An automatic one may be configured, and have been before. */
+/** Returns the paths of a group in the audit log. An automatic group may have an entry, or may have had one. */
 export function auditPathsOf(group: string): string[] {
   if (group.startsWith(KEY_PREFIX)) return [`keys[${group.slice(KEY_PREFIX.length)}]`];
   if (group.startsWith(TEAM_PREFIX)) return [`teams[${group.slice(TEAM_PREFIX.length)}]`];
@@ -18,7 +17,7 @@ export function auditPathsOf(group: string): string[] {
   return group.startsWith(AUTO_PREFIX) ? [own, `auto_groups[${group}]`] : [own];
 }
 
-/** Marks what operators did to a group. One entry may make several markers. */
+/** Creates the markers of an operator's action on a group. One entry may create several markers. */
 export function auditMarkers(entry: AuditEntry, path: string): Marker[] {
   const { at, actor } = entry;
   const isAutomatic = path.startsWith('auto_groups[');
@@ -51,13 +50,13 @@ export function auditMarkers(entry: AuditEntry, path: string): Marker[] {
   ];
 }
 
-/** Reads the switches of an automatic group, whose entry comes and goes with what is set of it. */
+/** Returns the changed switches of an automatic group. Its entry exists only while a switch is set. */
 function switchChanges(change: AuditChange): AuditChange[] {
   if (!change.path.endsWith(']')) return [change];
   const [was, is] = [Object(change.from), Object(change.to)] as Partial<AutoGroupConfig>[];
   return (['paused', 'draining', 'on_saturated'] as const).flatMap((field) => {
-    const unsaid = field === 'on_saturated' ? 'queue' : false;
-    const [from, to] = [was?.[field] ?? unsaid, is?.[field] ?? unsaid];
+    const byDefault = field === 'on_saturated' ? 'queue' : false;
+    const [from, to] = [was?.[field] ?? byDefault, is?.[field] ?? byDefault];
     return JSON.stringify(from) === JSON.stringify(to)
       ? []
       : [{ path: `${change.path}.${field}`, from, to }];
@@ -66,7 +65,7 @@ function switchChanges(change: AuditChange): AuditChange[] {
 
 type Below = AuditChange & { readonly field: string };
 
-/** Makes one marker of all that is neither a limit nor a switch. */
+/** Creates one marker for all changes that are neither limits nor switches. */
 function editMarker(
   changes: readonly Below[],
   mark: (label: string, detail: string) => Marker,
@@ -81,7 +80,7 @@ function verbOf({ field, from, to }: Below): [kind: Marker['kind'], label: strin
   }
   if (field === 'paused') return to === true ? ['paused', 'Paused'] : ['resumed', 'Resumed'];
   if (field === 'draining') {
-    return to === true ? ['draining', 'Draining'] : ['resumed', 'Takes calls again'];
+    return to === true ? ['draining', 'Draining'] : ['resumed', 'Accepts calls again'];
   }
   return ['edited', 'Edited'];
 }
@@ -95,12 +94,12 @@ function reported({ field, from, to }: Below): string {
   return `${field.slice('limits.'.length)} ${shown(from)} → ${shown(to)}`;
 }
 
-/** Words a limit; null is none in the configuration. */
+/** Formats a limit. null means that there is none. */
 function shown(limit: unknown): string {
   return limit === null || limit === undefined ? 'none' : JSON.stringify(limit);
 }
 
-/** Marks what happened to a pool by itself. */
+/** Creates the marker of an event of a pool. */
 export function poolMarker(
   { at, kind, times, why, figures, member, scope }: PoolMarker,
   partition: string | null,
@@ -132,21 +131,25 @@ function words(
   switch (kind) {
     case 'upstream_pause':
       return why === 'served'
-        ? ['paused', 'Paused: limit nearly used up', `The upstream's headers ask for it${till}`]
+        ? [
+            'paused',
+            'Paused: limit nearly used up',
+            `The upstream's headers report that little is left${till}`,
+          ]
         : ['paused', 'Paused by the upstream', `Paused${till}${because}`];
     case 'breaker_opened':
-      return ['breaker_opened', 'Breaker opened', `The upstream failed too often: no calls${till}`];
+      return ['breaker_opened', 'Breaker opened', `The upstream failed too often. No calls${till}`];
     case 'breaker_closed':
-      return ['breaker_closed', 'Breaker closed', 'The upstream takes calls again'];
+      return ['breaker_closed', 'Breaker closed', 'The upstream accepts calls again'];
     case 'ceiling_cut': {
       const was = from === undefined ? 'unlimited' : String(from);
       return ['ceiling_cut', `Learned ceiling ${was} → ${to}`, `Cut${because}`];
     }
     case 'member_out':
-      return ['member_out', 'Member out', `It gets no calls${because}`];
+      return ['member_out', 'Member ejected', `It gets no calls${because}`];
     case 'member_back':
-      return ['member_back', 'Member back', 'Its upstream serves it again'];
+      return ['member_back', 'Member restored', 'Its upstream serves it again'];
     case 'reset':
-      return ['reset', 'Object restarted', `Slots in use when it last wrote: ${slots}`];
+      return ['reset', 'Object restarted', `Slots in use at its last write: ${slots}`];
   }
 }

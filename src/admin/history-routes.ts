@@ -24,13 +24,12 @@ import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { invalid, serve } from './serve.ts';
 
-/** Maximum points of an answer. A chart of 24 hours by the minute has 1,440. */
+/** Maximum points of a response. A chart of 24 hours by the minute has 1,440. */
 const POINTS_MAX = 3_000;
 
-/** Maximum markers of an answer, the latest. */
+/** Maximum number of markers in a response. The latest ones are kept. */
 const MARKERS_MAX = 1_000;
 
-/** Maximum tenants of a kind that a point tells of. */
 const TENANTS_SHOWN_MAX = 3;
 
 type HistoryQuery = CheckedPart<AdminRoutes['getHistory'], 'query'>;
@@ -43,10 +42,9 @@ interface RequestedRange {
   readonly partition: string | undefined;
 }
 
-/** Serves what a group did, over time. */
 export function addHistoryRoutes(app: AdminApp): void {
   serve(app, 'getHistory', async ({ context, params: { name }, query }) => {
-    // As the pools tell time: the wall clock, set back an hour, would leave out what they did since.
+    // The clock of the pools. If the wall clock was set back, it would exclude their latest points.
     const range = rangeOf(query, steadyClock.now());
     const { fromMs, toMs, stepMs, partition } = range;
     const directory = await readDirectory(context.env);
@@ -54,7 +52,7 @@ export function addHistoryRoutes(app: AdminApp): void {
     const pools =
       partition === undefined ? all : all.filter((each) => each.partition === partition);
     if (partition !== undefined && pools.length === 0) {
-      throw new ProblemError(404, 'Nothing is known of this partition.');
+      throw new ProblemError(404, 'No such partition is known.');
     }
     const [asked, done] = await Promise.all([
       askPools(context.env, directory.config, pools, (pool) => pool.history(fromMs, toMs, stepMs)),
@@ -62,7 +60,7 @@ export function addHistoryRoutes(app: AdminApp): void {
     ]);
     const { config } = directory;
     const existence = {
-      // The limits of a key or team may be younger than the key or team.
+      // The limits of a key or team may be newer than the key or team.
       isByCalls: name.startsWith(AUTO_PREFIX) || kindOfLimits(name) !== null,
       isConfigured: definedGroup(config, name) !== undefined,
     };
@@ -83,24 +81,24 @@ function rangeOf(query: HistoryQuery, now: number): RequestedRange {
   const { from, to = now, step, partition } = query;
   const fromMs = Math.max(from ?? to - 3_600_000, now - QUARTERS_KEPT_MS);
   if (fromMs >= to) {
-    throw invalid([{ path: 'from', message: 'must be before to, and within 30 days' }]);
+    throw invalid([{ path: 'from', message: 'must be before `to`, and within the last 30 days' }]);
   }
   const isRecent = now - fromMs <= MINUTES_KEPT_MS + MINUTE_MS;
   const stepMs = step === undefined ? defaultStepMs(to - fromMs, isRecent) : step * 1_000;
   if ((to - fromMs) / stepMs > POINTS_MAX) {
-    const message = `makes more than ${POINTS_MAX} points: take a longer step, or a shorter time`;
+    const message = `results in more than ${POINTS_MAX} points. Use a longer step or a shorter period`;
     throw invalid([{ path: 'step', message }]);
   }
   return { fromMs, toMs: to, stepMs, partition };
 }
 
-/** Chooses a step: minutes where they are kept, else quarters of an hour, and hours over a week. */
+/** Chooses a step: minutes while they are stored, otherwise quarters of an hour, and hours for more than a week. */
 function defaultStepMs(lengthMs: number, isRecent: boolean): number {
   if (isRecent) return MINUTE_MS;
   return lengthMs > 8 * MINUTES_KEPT_MS ? 60 * MINUTE_MS : 15 * MINUTE_MS;
 }
 
-/** Finds what operators did to the group in that time. */
+/** Returns the markers of operators' actions on the group in the period. */
 async function doneTo(env: Env, name: string, { fromMs, toMs }: RequestedRange): Promise<Marker[]> {
   const since = new Date(fromMs).toISOString();
   const until = new Date(toMs).toISOString();
@@ -109,7 +107,7 @@ async function doneTo(env: Env, name: string, { fromMs, toMs }: RequestedRange):
   for (const path of auditPathsOf(name)) {
     const query = { limit: MARKERS_MAX, path, since, until };
     const { entries } = await directoryOf(env).auditPage(query);
-    // One change takes the switches of an automatic group into its own entry: that is told once.
+    // A change that moves the switches of an automatic group into an entry is found under both paths.
     const news = entries.filter(({ sequence }) => !reported.has(sequence));
     for (const { sequence } of news) reported.add(sequence);
     markers.push(...news.flatMap((entry) => auditMarkers(entry, path)));
@@ -129,7 +127,6 @@ function inOrder(markers: readonly Marker[]): Marker[] {
   return markers.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at)).slice(-MARKERS_MAX);
 }
 
-/** Joins the points of all pools. */
 function pointsOf(
   asked: readonly PoolReply<PoolHistory>[],
   { stepMs }: RequestedRange,
@@ -148,7 +145,7 @@ function pointsOf(
   return sorted.map((point) => shown(point, Math.max(1, Math.min(stepMs, now - point.at))));
 }
 
-/** @param lengthMs how long the point has been so far */
+/** @param lengthMs current length of the point */
 function shown(point: HistoryPoint, lengthMs: number): ShownPoint {
   const { waits } = point;
   return {
@@ -183,7 +180,6 @@ type ShownWaits = Pick<
   'waited_for' | 'waited_for_ms' | 'tenants_waited' | 'tenants_held'
 >;
 
-/** Shows why calls waited, and whose. */
 function waitsOf({ waitedFor, waitedForMs, tenantsWaited, tenantsHeld }: HistoryPoint): ShownWaits {
   return {
     waited_for: { ...waitedFor },

@@ -16,20 +16,19 @@ import { checkOptionsOf, type ChangeResult, type Edit } from './change.ts';
 import { differingUpstreams, withGroupsOf } from './imported-groups.ts';
 import { invalid } from './serve.ts';
 
-/** An edit that imports a document, and the warnings about it. */
 interface ImportEdit {
   readonly edit: Edit;
   readonly warningsOf: (changed: ChangeResult) => string[];
 }
 
-/** Makes the edit that puts a document in the configuration's place, and the warnings about it. */
+/** Creates the edit that imports a document, and the function that returns its warnings. */
 export function importEdit(env: Env, document: unknown): ImportEdit {
   const imported = importConfig(document);
   if (!imported.ok) throw invalid(imported.errors);
   return imported.groupsOnly ? groupsEdit(env, imported) : wholeEdit(document, imported);
 }
 
-/** Puts a document of our own shape in the place of everything; it may leave the keys of the admin API as they are. */
+/** Replaces the whole configuration by a document in Headgate's format. It may omit the admin keys to keep them. */
 function wholeEdit(
   document: unknown,
   { config: wanted, notes }: Extract<Imported, { readonly ok: true }>,
@@ -49,7 +48,7 @@ function wholeEdit(
   };
 }
 
-/** Puts the groups of a foreign document in place, and the upstreams that they need beside those that there are. */
+/** Replaces the groups by those of a foreign document, and adds missing upstreams. */
 function groupsEdit(env: Env, imported: Extract<Imported, { readonly ok: true }>): ImportEdit {
   const kept = keepKnownCaps(imported.config);
   const notes = [...imported.notes, ...kept.notes];
@@ -82,7 +81,10 @@ function accessWarnings(config: Config): string[] {
   return all.flatMap((warningsOf) => warningsOf(config));
 }
 
-/** Finds what is wrong with imported groups and upstreams beside everything that stays, by their own places. */
+/**
+ * Returns the errors of imported groups and upstreams within the existing configuration, with their paths in the
+ * import.
+ */
 function errorsBeside(present: Config, imported: Config, env: Env): FieldError[] {
   const differing = differingUpstreams(present, imported);
   if (differing.length > 0) return differing;
@@ -93,7 +95,7 @@ function errorsBeside(present: Config, imported: Config, env: Env): FieldError[]
     if (index === undefined) return [{ path, message }];
     const id = config.upstreams[Number(index)]?.id;
     const at = imported.upstreams.findIndex((each) => each.id === id);
-    // An upstream that was there before is checked, and refused, with the whole.
+    // Existing upstreams are validated with the whole configuration.
     return at === -1 ? [] : [{ path: path.replace(/\d+/, String(at)), message }];
   });
 }
@@ -103,5 +105,5 @@ function replacedGroups(before: Config, after: Config): string[] {
   const gone = before.groups.map((group) => group.name).filter((name) => !now.has(name));
   const stay =
     'The document replaces only the groups. Existing upstreams, keys and all other settings stay unchanged.';
-  return gone.length === 0 ? [stay] : [stay, `Groups no longer there: ${gone.join(', ')}.`];
+  return gone.length === 0 ? [stay] : [stay, `Removed groups: ${gone.join(', ')}.`];
 }

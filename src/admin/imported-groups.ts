@@ -2,8 +2,8 @@ import type { FieldError } from '../config/field-error.ts';
 import type { Config, UpstreamConfig } from '../contract/config/config.ts';
 
 /**
- * Puts the groups in place of those that there are, and adds the upstreams that they need. One that is configured
- * already stays, with the prices and aliases of the import beside its own.
+ * Replaces the groups, and adds missing upstreams. An existing upstream stays, and prices and aliases of the import are
+ * added to it.
  */
 export function withGroupsOf(present: Config, { groups, upstreams }: Config): Config {
   const imported = new Map(upstreams.map((upstream) => [upstream.id, upstream]));
@@ -23,7 +23,7 @@ export function withGroupsOf(present: Config, { groups, upstreams }: Config): Co
   };
 }
 
-/** Finds imported members and groups whose upstream is configured already, and leads elsewhere. */
+/** Returns errors for imported members and groups whose upstream already exists with another destination. */
 export function differingUpstreams(present: Config, imported: Config): FieldError[] {
   const there = new Map(present.upstreams.map((upstream) => [upstream.id, upstream]));
   const differing = new Set(
@@ -37,7 +37,7 @@ export function differingUpstreams(present: Config, imported: Config): FieldErro
       ? [
           {
             path,
-            message: `needs the upstream "${id}", and the one that is configured by this id has another address, dialect or auth. Delete that one, or import into our own shape and rename this one`,
+            message: `needs the upstream "${id}", but an upstream with this id exists and has another address, dialect or auth. Delete the existing one, or import a document in Headgate's format and rename this one`,
           },
         ]
       : [];
@@ -51,9 +51,9 @@ export function differingUpstreams(present: Config, imported: Config): FieldErro
   ]);
 }
 
-/** Whether a configured upstream and the imported one send calls to the same address. */
+/** Returns whether a configured upstream and the imported one send calls to the same address. */
 function leadsThere(imported: UpstreamConfig, known: UpstreamConfig): boolean {
-  // An import says nothing of the address of a built-in upstream.
+  // An import does not contain the address of a built-in upstream.
   if (imported.base_url === undefined) return true;
   const placeOf = ({ base_url: base = '', dialect = 'openai', openai_at: at }: UpstreamConfig) =>
     JSON.stringify([base.replace(/\/+$/, ''), dialect, at ?? null]);

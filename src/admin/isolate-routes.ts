@@ -3,10 +3,9 @@ import { isolateId } from '../runtime/isolate-id.ts';
 import type { AdminApp } from './context.ts';
 import { serve } from './serve.ts';
 
-/** This release, as in package.json. */
+/** Current release, as in package.json. */
 const RELEASE = '0.1.0';
 
-/** Serves what the isolate that is asked knows of itself. */
 export function addIsolateRoutes(app: AdminApp): void {
   serve(app, 'getIsolate', () => {
     const { all, waited } = configReads();

@@ -17,15 +17,14 @@ import { ProblemError } from './problem.ts';
 import { check, invalid, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-/** Beginning of the keys of callers, by which a call's credential is told from a provider's key. */
+/** Prefix of gateway keys, which distinguishes them from provider keys in a call. */
 const SECRET_PREFIX = 'hg_';
 
-/** A key, as far as it decides which callers need one. */
+/** A placeholder key, to determine which callers would need a key. */
 const FIRST_KEY = gatewayKeySchema.parse({ id: 'first', hash: `sha256:${'0'.repeat(64)}` });
 
 const NO_ACTOR = { callers: 0, calls: 0 };
 
-/** Serves the keys of callers: made, changed, rotated and taken back. */
 export function addKeyRoutes(app: AdminApp): void {
   serve(app, 'listKeys', async ({ context, query }) => {
     const { version, config } = await currentSnapshot(context.env);
@@ -80,7 +79,10 @@ export function addKeyRoutes(app: AdminApp): void {
     const now = Date.now();
     const { body: changed, version } = await changeKey(context, id, 'rotate', (key) => {
       if (key.revoked_at !== null) {
-        throw new ProblemError(409, `The key "${id}" was revoked. Make another one.`);
+        throw new ProblemError(
+          409,
+          `Key "${id}" was revoked and cannot be rotated. Create a new key.`,
+        );
       }
       const until = new Date(now + body.grace_ms).toISOString();
       return gatewayKeySchema.parse({
@@ -109,7 +111,7 @@ function newKeyEdit(made: GatewayKeyConfig): Edit {
     action: `key ${made.id}: create`,
     next: (config) => {
       if (config.keys.some(({ id }) => id === made.id)) {
-        throw new ProblemError(409, `There is a key "${made.id}" already.`);
+        throw new ProblemError(409, `A key "${made.id}" already exists. Choose another id.`);
       }
       return { ...config, keys: [...config.keys, made] };
     },
@@ -121,7 +123,7 @@ function patchedKey(key: GatewayKeyConfig, patch: unknown): GatewayKeyConfig {
   const { hash, created_at, revoked_at, previous, ...document } = key;
   const next = check(keyDocumentSchema, mergePatch(document, patch));
   if (next.id !== key.id) {
-    const message = `must be "${key.id}", as in the path: a key cannot be renamed`;
+    const message = `must be "${key.id}", as in the path. A key cannot be renamed`;
     throw invalid([{ path: 'id', message }]);
   }
   return { ...next, hash, created_at, revoked_at, previous };
@@ -131,10 +133,10 @@ function revokedKey(key: GatewayKeyConfig): GatewayKeyConfig {
   return { ...key, revoked_at: key.revoked_at ?? new Date().toISOString(), previous: null };
 }
 
-/** Hash of a key that is made only to see what it would change. */
+/** Hash of a key that only a preview creates. */
 const NO_HASH = `sha256:${'0'.repeat(64)}`;
 
-/** Makes the edit of a preview: the end of the key, a patch of it, or the new key if there is none of that id. */
+/** Creates the edit of a preview: the revocation of the key, a patch of it, or a new key if the id is unknown. */
 export function keyPreviewEdit(
   id: string,
   as: 'patch' | 'revoke',
@@ -173,7 +175,7 @@ async function changeKey(
   return { body: { version, warnings, key: shown(requireKey(config, id)) }, version };
 }
 
-/** Translates paths into those of the request, which is about one key. */
+/** Translates paths of the configuration into those of a request about one key. */
 function inKey(id: string): (path: string, config: Config) => string {
   return (path, { keys }) => {
     const index = keys.findIndex((key) => key.id === id);
@@ -188,17 +190,17 @@ function requireKey({ keys }: Config, id: string): GatewayKeyConfig {
   throw new ProblemError(404, `There is no key "${id}".`);
 }
 
-/** Refuses to take back the last key where callers need none without it. */
+/** Rejects the deletion of the last key if callers would then need no key. */
 function requireAnotherKey({ keys, require_key: rule }: Config, gone: GatewayKeyConfig): void {
   if (keys.length > 1 || rule !== 'auto') return;
   throw new ProblemError(
     409,
-    `"${gone.id}" is the only key; without any, callers need none and bring their provider keys. ` +
-      'Revoke it to close Headgate, make another one first, or put a configuration without keys.',
+    `"${gone.id}" is the only key. Without a key, callers need none and send their provider keys. ` +
+      'To close Headgate, revoke the key instead. Otherwise, create another key first, or replace the configuration by one without keys.',
   );
 }
 
-/** Shows a key without anything that it could be found by. */
+/** Returns a key without its hashes. */
 function shown({ hash: _hash, previous, ...key }: GatewayKeyConfig) {
   const now = Date.now();
   const isOver = (at: string | null): boolean => at !== null && Date.parse(at) <= now;
@@ -207,7 +209,7 @@ function shown({ hash: _hash, previous, ...key }: GatewayKeyConfig) {
   return { ...key, state, previous_expires_at: isOver(previousAt) ? null : previousAt } as const;
 }
 
-/** Takes calls of a key out of the queues, so that none is sent minutes after the key was taken back. */
+/** Removes queued calls of a key from the queues, so that none starts minutes after the revocation. */
 async function cancelWaitersOf(context: AdminContext, id: string): Promise<number> {
   const directory = await readDirectory(context.env);
   const ofKey = poolsOf(directory, KEY_PREFIX + id);
@@ -215,7 +217,7 @@ async function cancelWaitersOf(context: AdminContext, id: string): Promise<numbe
   const pools = [...all.values()];
   const asked = await askPools(context.env, directory.config, pools, async (pool) => {
     const waiters = await pool.waiters();
-    // Waiters are told by whom they are charged to, which is the key unless a header says another.
+    // Waiters report their tenant, which is the key unless the group uses a header.
     const own = waiters.filter(({ tenant }) => tenant === id);
     const dismissed = await Promise.all(own.map(({ ticket }) => pool.dismiss(ticket)));
     return dismissed.filter(Boolean).length;

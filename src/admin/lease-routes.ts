@@ -5,7 +5,6 @@ import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 
-/** Serves the leases of a group, and taking one back. */
 export function addLeaseRoutes(app: AdminApp): void {
   serve(app, 'listLeases', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);
@@ -26,14 +25,14 @@ export function addLeaseRoutes(app: AdminApp): void {
     const asked = await askPools(context.env, directory.config, pools, (pool) => pool.revoke(id));
     if (asked.some((one) => 'answer' in one && one.answer)) {
       await note(context, `group ${name}: release lease ${id}`);
-      // Its holder aborts the upstream call first; the slot returns after that.
+      // Its holder aborts the upstream call first. The slot is free after that.
       return { status: 202, body: { id, state: 'revoking' } };
     }
     const missing = unreachable(asked).length;
     if (missing > 0) {
       throw new ProblemError(
         503,
-        `No pool of "${name}" that answered holds the lease "${id}"; ${missing} did not answer.`,
+        `No responding pool of "${name}" holds the lease "${id}", and ${missing} did not respond. Retry later.`,
       );
     }
     throw new ProblemError(404, `No pool of "${name}" holds the lease "${id}".`);

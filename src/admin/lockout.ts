@@ -6,15 +6,15 @@ import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { requiresKey } from '../routing/key-access.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 
-/** Maximum upstreams that a warning names. */
+/** Maximum number of upstreams in a warning. */
 const NAMED_MAX = 5;
 
-/** Lists callers without a gateway key whose calls were served within the last hour. */
+/** Returns callers without a gateway key whose calls were served within the last hour. */
 export function keylessCallers(env: Env): Promise<KeylessCaller[]> {
   return directoryOf(env).keyless(Date.now() - KEYLESS_KEPT_MS);
 }
 
-/** Lists the upstreams that need a gateway key by a configuration, and did not by the one before. */
+/** Returns the upstreams that need a gateway key in a configuration, and did not in the one before. */
 function closedBy(before: Config, config: Config): ReadonlySet<string> {
   const open = [...resolveUpstreams(before, BUILT_IN_UPSTREAMS).values()]
     .filter((upstream) => !requiresKey(before, upstream))
@@ -28,7 +28,7 @@ function closedBy(before: Config, config: Config): ReadonlySet<string> {
   );
 }
 
-/** Chooses the callers that a change locks out, because it requires a gateway key from them. */
+/** Returns the callers that a change locks out, because it requires a gateway key. */
 export function lockedOut(
   callers: readonly KeylessCaller[],
   before: Config,
@@ -38,21 +38,21 @@ export function lockedOut(
   return callers.filter(({ upstream }) => closed.has(upstream));
 }
 
-/** Warns of a change that locks out callers of the last hour. */
+/** Warns about a change that locks out callers of the last hour. */
 export async function lockoutWarnings(env: Env, before: Config, config: Config): Promise<string[]> {
-  // Most changes lock out no caller, and need no request.
+  // Most changes lock out no callers, and need no request.
   if (closedBy(before, config).size === 0) return [];
   try {
     const out = lockedOut(await keylessCallers(env), before, config);
     return out.length === 0 ? [] : [lockoutText(out)];
   } catch {
     return [
-      'This change requires a gateway key of callers that needed none, and the callers of the last hour without one could not be counted. GET /keyless-callers lists them.',
+      'This change requires a gateway key from callers that needed none. The callers of the last hour without a key could not be counted. `GET /keyless-callers` lists them.',
     ];
   }
 }
 
-/** Words how many callers a change locks out. */
+/** Describes how many callers a change locks out. */
 function lockoutText(out: readonly KeylessCaller[]): string {
   const { callers, calls } = sumOf(out);
   const byUpstream = [...Map.groupBy(out, ({ upstream }) => upstream)];
@@ -61,13 +61,13 @@ function lockoutText(out: readonly KeylessCaller[]): string {
     .map(([id, those]) => `${id} (${plural(sumOf(those).callers, 'caller')})`);
   const more = byUpstream.length - named.length;
   return (
-    `Callers without a gateway key will be refused with key_missing: ${plural(callers, 'caller')} with ${plural(calls, 'call')} ` +
+    `Callers without a gateway key will be rejected with \`key_missing\`: ${plural(callers, 'caller')} with ${plural(calls, 'call')} ` +
     `within the last hour, at ${named.join(', ')}${more > 0 ? ` and ${plural(more, 'other upstream')}` : ''}. ` +
-    'To move them one by one, set require_key: false, give them keys, and remove it when GET /keyless-callers is empty.'
+    'To move them one by one, set `require_key: false`, give them keys, and remove the setting when `GET /keyless-callers` is empty.'
   );
 }
 
-/** Counts callers and their calls. A provider key at two upstreams is two callers. */
+/** Counts callers and their calls. A provider key at two upstreams counts twice. */
 export function sumOf(callers: readonly KeylessCaller[]): { callers: number; calls: number } {
   return { callers: callers.length, calls: callers.reduce((sum, { calls }) => sum + calls, 0) };
 }

@@ -9,7 +9,6 @@ import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 
-/** Serves taking a member of a group out, and bringing one back. */
 export function addMemberRoutes(app: AdminApp): void {
   serve(app, 'takeOutMember', async ({ context, params: { name, member } }) => {
     const { reply } = await changeGroup(context, name, `take out member ${member}`, (config) =>
@@ -24,7 +23,7 @@ export function addMemberRoutes(app: AdminApp): void {
       switched(config, name, member, true),
     );
     const directory = await readDirectory(context.env);
-    // Calls with keys of their own go to no member.
+    // Calls with their own keys do not use members.
     const pools = requirePools(directory, name).filter(
       ({ partition }) => !isOwnPartition(partition),
     );
@@ -38,7 +37,6 @@ export function addMemberRoutes(app: AdminApp): void {
   });
 }
 
-/** Makes a group with a member switched on or off. */
 function switched(config: Config, name: string, id: string, enabled: boolean): GroupConfig {
   const group = requireGroup(config, name);
   const at = requireMember(group, id);
@@ -48,11 +46,11 @@ function switched(config: Config, name: string, id: string, enabled: boolean): G
   };
 }
 
-/** Finds the place of a member in the list of its group. */
+/** Returns the index of a member in its group. Throws if there is none. */
 export function requireMember({ name, members }: GroupConfig, id: string): number {
   const ids = members.map(memberIdOf);
   const at = ids.indexOf(id);
   if (at >= 0) return at;
-  const known = ids.length === 0 ? 'It names none.' : `It has: ${ids.join(', ')}.`;
-  throw new ProblemError(404, `The group "${name}" has no member "${id}". ${known}`);
+  const known = ids.length === 0 ? 'It has no members.' : `It has: ${ids.join(', ')}.`;
+  throw new ProblemError(404, `Group "${name}" has no member "${id}". ${known}`);
 }

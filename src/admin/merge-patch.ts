@@ -1,4 +1,4 @@
-/** Applies a JSON merge patch (RFC 7396): null removes a field, an object is merged, the rest replaces. */
+/** Applies a JSON merge patch (RFC 7396): null removes a field, objects are merged, and other values replace. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const merged = new Map(Object.entries(isObject(target) ? target : {}));

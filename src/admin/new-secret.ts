@@ -1,9 +1,7 @@
-/**
- * Bytes of chance in a key: nobody guesses 192 bits, so that a plain digest of it may be stored.
- */
+/** Random bytes of a key. 192 bits cannot be guessed, so a plain digest may be stored. */
 const SECRET_BYTES = 24;
 
-/** Makes a new key with that beginning. It is shown once and kept nowhere. */
+/** Creates a key with this prefix. It is shown once, and not stored. */
 export function newSecret(prefix: string): string {
   return prefix + crypto.getRandomValues(new Uint8Array(SECRET_BYTES)).toHex();
 }

@@ -1,12 +1,11 @@
-/** One page of a list, and the cursor of the next. */
 interface ListPage<Item> {
   readonly items: readonly Item[];
   readonly next_cursor: string | null;
 }
 
 /**
- * Cuts a page out of a list that is sorted by the names of its items. The cursor is the name that the page before
- * ended with, so that nothing is left out or told twice when the list changes meanwhile.
+ * Returns a page of a list that is sorted by the names of its items. The cursor is the last name of the previous page,
+ * so concurrent changes of the list cause neither omissions nor duplicates.
  */
 export function pageByName<Item>(
   all: readonly Item[],

@@ -6,7 +6,7 @@ import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { PoolReply, Directory } from '../overview/pools.ts';
 import { ProblemError } from './problem.ts';
 
-/** Finds the pools of a group, or throws that there is no such group. */
+/** Returns the pools of a group. Throws if there is no such group. */
 export function requirePools(directory: Directory, name: string): Directory['pools'] {
   const pools = poolsOf(directory, name);
   const { config } = directory;
@@ -15,19 +15,19 @@ export function requirePools(directory: Directory, name: string): Directory['poo
   throw name.startsWith(AUTO_PREFIX)
     ? new ProblemError(
         404,
-        `Nothing is known of "${name}": an automatic group is shown from its first successful call on.`,
+        `No group "${name}" is known. An automatic group appears with its first successful call.`,
       )
     : noGroup(name);
 }
 
-/** Tells whether an operator has stopped an automatic group: then it is shown whether anybody calls it or not. */
+/** Returns whether an operator has stopped an automatic group. It is then shown even without calls. */
 function isHeldAuto(config: Config, name: string): boolean {
   return isHeld(switchesOf(config, name));
 }
 
 /**
- * Lists the pools of a group. Those of keys' limits are not listed before their first 2xx, and there may be
- * thousands, so they are looked for only where one is meant.
+ * Returns the pools of a group. Pools of keys' limits are not listed before their first 2xx, and there may be
+ * thousands, so they are added only if one is requested by name.
  */
 export function poolsOf({ pools, config }: Directory, name: string): Directory['pools'] {
   const known = pools.filter((pool) => pool.group === name);
@@ -36,38 +36,37 @@ export function poolsOf({ pools, config }: Directory, name: string): Directory['
   return known.length === 0 && own !== null ? [own] : known;
 }
 
-/** Makes the problem that no call can belong to an automatic group of that name. */
 export function noAutoGroup(name: string): ProblemError {
   return new ProblemError(
     404,
-    `There is no automatic group "${name}": expected auto: and the id of an enabled upstream, and the models behind a slash where those have a group of their own.`,
+    `There is no automatic group "${name}". Expected \`auto:\` and the id of an enabled upstream, optionally followed by a slash and models that have a separate group.`,
   );
 }
 
-/** Makes the problem that no configuration holds a group of that name. */
+/** The problem that the configuration contains no group of this name. */
 export function noGroup(name: string): ProblemError {
   if (name.startsWith(AUTO_PREFIX)) {
     return new ProblemError(
       404,
-      `"${name}" is an automatic group without an entry of its own: POST /groups/${encodeURIComponent(name)}/configure makes one, with the limit that it has now.`,
+      `"${name}" is an automatic group without an entry. \`POST /groups/${encodeURIComponent(name)}/configure\` creates one, with its current limit.`,
     );
   }
   if (name.startsWith(KEY_PREFIX)) {
     return new ProblemError(
       404,
-      `"${name}" is made of the limits of a key. Change those: PATCH /keys/${name.slice(KEY_PREFIX.length)}.`,
+      `"${name}" is created from the limits of a key. Change these with \`PATCH /keys/${name.slice(KEY_PREFIX.length)}\`.`,
     );
   }
   if (name.startsWith(TEAM_PREFIX)) {
     return new ProblemError(
       404,
-      `"${name}" is made of the limits of a team. Change those: PATCH /teams/${name.slice(TEAM_PREFIX.length)}.`,
+      `"${name}" is created from the limits of a team. Change these with \`PATCH /teams/${name.slice(TEAM_PREFIX.length)}\`.`,
     );
   }
   return new ProblemError(404, `There is no group "${name}".`);
 }
 
-/** Lists the pools that did not answer, as an answer names them. */
+/** Returns the pools that did not respond, as shown in a response. */
 export function unreachable(
   asked: readonly PoolReply<unknown>[],
 ): { partition: string | null; error: string }[] {

@@ -31,24 +31,23 @@ import { reported, rollbackTarget } from './version-routes.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Maximum of groups whose effects one preview tells: each asks all its pools. */
+/** Maximum number of groups with effects in a preview. The preview queries all pools of each of them. */
 const EFFECTS_MAX = 10;
 
 type ShownPreview = z.output<typeof groupPreviewSchema>;
 
-/** Effects of a change on a group that is there. */
+/** Effects of a change on an existing group. */
 interface Effects {
   readonly now: NonNullable<ShownPreview['now']>;
   readonly last_hour: NonNullable<ShownPreview['last_hour']>;
 }
 
-/** One pool's word on itself, now and for its last hour. */
+/** What one pool reports: the effect of the change now, and its last hour. */
 interface PoolPreviewAnswer {
   readonly preview: PoolPreview;
   readonly points: readonly HistoryPoint[];
 }
 
-/** Serves what a change would change, and do, without making it. */
 export function addPreviewRoutes(app: AdminApp): void {
   serve(app, 'previewConfig', async ({ context, query }) => {
     const document = await readDocument(context);
@@ -93,7 +92,7 @@ export function addPreviewRoutes(app: AdminApp): void {
   );
 }
 
-/** Previews a change of one key or team. Its warnings are those that the configuration does not have without the change. */
+/** Previews a change of one key or team. Returns only warnings that the change causes. */
 async function previewOf(context: AdminContext, edit: Edit) {
   const standing = await tryEdit(context, { action: 'preview', next: (config) => config });
   const changed = await tryEdit(context, edit);
@@ -111,16 +110,16 @@ async function tryImport(context: AdminContext, document: unknown) {
   return { changed, warnings: warningsOf(changed), conflicts: [], effects: [] };
 }
 
-async function tryRollback(context: AdminContext, way: z.output<typeof rollbackSchema>) {
-  const { edit, said } = await rollbackTarget(context.env, way, true);
+async function tryRollback(context: AdminContext, request: z.output<typeof rollbackSchema>) {
+  const { edit, outcome } = await rollbackTarget(context.env, request, true);
   const changed = await tryEdit(context, edit);
-  // Conflicts have a place of their own here.
-  const warnings = reported({ ...said(), conflicts: [] }, changed.warnings, false);
+  // A preview lists conflicts in a separate field.
+  const warnings = reported({ ...outcome(), conflicts: [] }, changed.warnings, false);
   const effects = await effectsOf(context, changed);
-  return { changed, warnings, conflicts: said().conflicts, effects };
+  return { changed, warnings, conflicts: outcome().conflicts, effects };
 }
 
-/** Asks the pools of groups that are there before and after a change, and are changed, what it would do. */
+/** Queries the pools of groups that exist before and after a change, and that it changes, for its effect. */
 async function effectsOf(context: AdminContext, changed: ChangeResult) {
   const { before, config } = changed;
   const { pools } = await readDirectory(context.env);
@@ -143,7 +142,7 @@ function planned({ version, before, config, warnings, lastHour: hour }: ChangeRe
   return { version, changes: [...changes], changes_omitted: omitted, warnings, refuses };
 }
 
-/** Maximum kinds of calls that a preview names for each reason. */
+/** Maximum number of kinds of calls in a preview, for each reason. */
 const KINDS_SHOWN = 20;
 
 function shownRefusals({ calls, refused, isPart }: LastHourEffect): ShownPreview['refuses'] {
@@ -187,21 +186,21 @@ async function effectOf(
     ]);
     return { preview, points };
   });
-  const says = asked.flatMap((one) => ('answer' in one ? [one.answer] : []));
-  return { now: effectNow(says, asked, isRerouted(was, group)), last_hour: lastHour(says) };
+  const answers = asked.flatMap((one) => ('answer' in one ? [one.answer] : []));
+  return { now: effectNow(answers, asked, isRerouted(was, group)), last_hour: lastHour(answers) };
 }
 
-/** Tells whether a change moves calls: then everybody who waits is sent back to be routed again. */
+/** Returns whether a change moves calls to other groups. All queued calls are then routed again. */
 function isRerouted(was: GroupConfig, group: GroupConfig): boolean {
   return JSON.stringify(callRoute(was)) !== JSON.stringify(callRoute(group));
 }
 
 function effectNow(
-  says: readonly PoolPreviewAnswer[],
+  answers: readonly PoolPreviewAnswer[],
   asked: readonly PoolReply<PoolPreviewAnswer>[],
   rerouted: boolean,
 ): Effects['now'] {
-  const previews = says.map(({ preview }) => preview);
+  const previews = answers.map(({ preview }) => preview);
   const sum = (of: (preview: PoolPreview) => number) =>
     previews.reduce((total, preview) => total + of(preview), 0);
   const isBounded = previews.every(({ slots }) => slots.from !== null && slots.to !== null);
@@ -242,11 +241,11 @@ function fewest(slots: readonly (number | null)[]): number | null {
   return bounded.length === 0 ? null : Math.min(...bounded);
 }
 
-function lastHour(says: readonly PoolPreviewAnswer[]): Effects['last_hour'] {
+function lastHour(answers: readonly PoolPreviewAnswer[]): Effects['last_hour'] {
   const above = new Set<number>();
   let waits: readonly number[] = emptyCounts();
   const most = { in_use_max: 0, queued_max: 0, granted: 0 };
-  for (const { preview, points } of says) {
+  for (const { preview, points } of answers) {
     const limit = preview.slots.to ?? Infinity;
     for (const point of inSteps(points, MINUTE_MS)) {
       if (point.inUseMax > limit) above.add(point.at);

@@ -9,23 +9,23 @@ const TITLES = {
   404: 'Not found',
   405: 'Method not allowed',
   409: 'Conflict',
-  412: 'Changed meanwhile',
+  412: 'Changed concurrently',
   413: 'Too large',
   415: 'Unsupported content type',
   422: 'Invalid request',
   429: 'Too many failed attempts',
   500: 'Internal error',
-  503: 'Directory out of reach',
+  503: 'Directory unreachable',
 };
 
 type ProblemStatus = keyof typeof TITLES;
 
 interface ProblemExtras {
   readonly errors?: readonly FieldError[];
-  /** Number of errors beyond those that are listed. */
+  /** Number of errors that are not listed. */
   readonly more?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The command that fixes it, the next step, and what is wrong with the secret that the command sets. */
+  /** The command that fixes the problem, the next step, and what is wrong with the secret that the command sets. */
   readonly way?: {
     readonly command: string;
     readonly afterwards: string;
@@ -33,7 +33,7 @@ interface ProblemExtras {
   };
 }
 
-/** A request that ends in a problem. The routes throw it; their one error boundary answers with it. */
+/** An error response. Routes throw it, and their error boundary returns it. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly #status: ProblemStatus;
@@ -45,7 +45,7 @@ export class ProblemError extends Error {
     this.#extras = extras;
   }
 
-  /** Writes the problem as RFC 9457 does. */
+  /** Formats the problem as in RFC 9457. */
   toResponse(): Response {
     const body = {
       type: 'about:blank',
@@ -63,28 +63,31 @@ export class ProblemError extends Error {
   }
 }
 
-const MAY_BE_MADE = 'The change may or may not have been made: check before you retry.';
+const MAY_BE_MADE = 'The change may or may not have been made. Check it before you retry.';
 
-/** Maps whatever a route threw. Nothing of an unexpected error is shown: it may quote the request. */
+/** Converts an error into a response. Unexpected errors are not shown, because they may quote the request. */
 export function problemResponse(error: unknown): Response {
   if (error instanceof ProblemError) return error.toResponse();
   logEvent('admin_error', { name: error instanceof Error ? error.name : typeof error });
   if (isStorageFailure(error)) {
     return new ProblemError(
       503,
-      `Headgate could not write or read its data. If you host it yourself, check that the disk of its data folder has free space. ${MAY_BE_MADE}`,
+      `Headgate could not read or write its data. If it is self-hosted, check the free space on the disk of its data folder. ${MAY_BE_MADE}`,
       { headers: { 'retry-after': '10' } },
     ).toResponse();
   }
   if (isObjectFailure(error)) {
-    return new ProblemError(503, `The directory cannot be reached at the moment. ${MAY_BE_MADE}`, {
+    return new ProblemError(503, `The directory is unreachable at the moment. ${MAY_BE_MADE}`, {
       headers: { 'retry-after': '1' },
     }).toResponse();
   }
-  return new ProblemError(500, 'Headgate failed to answer this request.').toResponse();
+  return new ProblemError(
+    500,
+    'Headgate failed to handle this request because of an internal error.',
+  ).toResponse();
 }
 
-/** Tells whether something went wrong between the Worker and an object, which the runtime marks with one of these. */
+/** Returns whether the connection between the Worker and an object failed. The runtime marks such errors. */
 function isObjectFailure(error: unknown): boolean {
   return (
     error instanceof Error &&
@@ -92,7 +95,10 @@ function isObjectFailure(error: unknown): boolean {
   );
 }
 
-/** Whether an object could not write or read its database. The runtime reports it only in the message, or hides that. */
+/**
+ * Returns whether an object could not read or write its database. The runtime reports it only in the message, or hides
+ * it.
+ */
 function isStorageFailure(error: unknown): boolean {
   return error instanceof Error && /^internal error\b|\bSQLITE_(?:FULL|IOERR)/.test(error.message);
 }

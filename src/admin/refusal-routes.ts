@@ -19,7 +19,6 @@ type RefusalQuery = CheckedPart<AdminRoutes['listRefusals'], 'query'>;
 
 const FILTERS = ['reason', 'key', 'team', 'group', 'upstream'] as const;
 
-/** Serves the sums of calls that Headgate itself refused. */
 export function addRefusalRoutes(app: AdminApp): void {
   serve(app, 'listRefusals', async ({ context, query }) => {
     const { env } = context;
@@ -30,8 +29,8 @@ export function addRefusalRoutes(app: AdminApp): void {
     ]);
     const errors = unknownNames(query, counts, config);
     if (errors.length > 0) throw invalid(errors);
-    const fits = fitting(query);
-    const rows = summed(counts.filter(fits));
+    const matches = fitting(query);
+    const rows = summed(counts.filter(matches));
     const shown = rows.slice(0, query.limit);
     const body = {
       since: new Date(since).toISOString(),
@@ -47,7 +46,7 @@ export function addRefusalRoutes(app: AdminApp): void {
   });
 }
 
-/** Adds up minutes. Rows of the most frequent reason come first, the most frequent facts of it at their head. */
+/** Combines the rows of each minute. Rows of the most frequent reason come first, sorted by their counts. */
 function summed(counts: readonly RefusalCount[]): RefusalCount[] {
   const rows = summedRefusals(counts);
   const ofReason = new Map<string, number>();
@@ -74,7 +73,9 @@ function fitting({ q, ...filters }: RefusalQuery): (one: RefusalCount) => boolea
   };
 }
 
-/** Lists filters that name something that is neither configured nor refused: a misspelling would look like good news. */
+/**
+ * Returns errors for filters with unknown names, because a misspelled name would look like an absence of rejections.
+ */
 function unknownNames(
   query: RefusalQuery,
   counts: readonly RefusalCount[],
@@ -91,7 +92,7 @@ function unknownNames(
     if (known.has(name)) return [];
     const near = nearestNames(name, [...known]).map((each) => `"${each}"`);
     const hint = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`;
-    const message = `${quoteName(name)} is not configured, and no refused call has it.${hint}`;
+    const message = `${quoteName(name)} is not configured, and no rejected call has it.${hint}`;
     return [{ path, message }];
   });
 }

@@ -4,7 +4,6 @@ import type { AdminApp } from './context.ts';
 import { requirePools, unreachable } from './pools.ts';
 import { serve } from './serve.ts';
 
-/** Serves forgetting what a group has learned of its upstream, because somebody knows better. */
 export function addRelearnRoutes(app: AdminApp): void {
   serve(app, 'relearnGroup', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);

@@ -12,7 +12,6 @@ import { requireRole } from './access/actor.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { ProblemError } from './problem.ts';
 
-/** A request after all its checks. */
 interface CheckedRequest<Name extends RouteName> {
   readonly context: AdminContext;
   readonly params: CheckedPart<AdminRoutes[Name], 'params'>;
@@ -22,13 +21,13 @@ interface CheckedRequest<Name extends RouteName> {
 
 type MaybePromise<T> = T | Promise<T>;
 
-/** Parts of an answer besides its body; the version is sent as `ETag`. */
+/** Parts of a response in addition to its body. The version is sent as `ETag`. */
 interface Extras {
   readonly version?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Handlers by route, because an answer's status keeps its literal type only where that is known. */
+/** Handlers by route. A mapped type keeps the literal type of each status. */
 type Handlers = {
   [Name in RouteName]: (
     asked: CheckedRequest<Name>,
@@ -36,8 +35,8 @@ type Handlers = {
 };
 
 /**
- * Serves a route as it is described: who may use it, and what of a request is checked before the handler
- * sees it. A handler answers with what the description says, or throws a problem.
+ * Serves a route as described: checks the role, and validates each part of the request before the handler gets it. The
+ * handler returns a described response, or throws a problem.
  */
 export function serve<Name extends RouteName>(
   app: AdminApp,
@@ -56,12 +55,12 @@ export function serve<Name extends RouteName>(
       query: query && check(query, context.req.query()),
       body: await bodyOf(context, route),
     };
-    // The cast is sound: the parts were made by the schemas that the types come from.
+    // The cast is sound because the parts were parsed by the schemas from which the types derive.
     const reply = await handler(asked as CheckedRequest<Name>);
     if (reply instanceof Response) return reply;
     const { status, body, version, headers = {} } = reply;
     const isText = route.answers[status] === 'text';
-    // Not a `Response` of our own, which would have none of the cookies that were set meanwhile.
+    // A new `Response` would lose the cookies that were set on the context.
     return context.body(isText ? String(body) : JSON.stringify(body), {
       status: status as ContentfulStatusCode,
       headers: {
@@ -73,38 +72,43 @@ export function serve<Name extends RouteName>(
   });
 }
 
-/** Answers a `PUT` or its like: 201 where it made something, else 200. */
+/** Returns a response of a `PUT`: 201 if it created something, otherwise 200. */
 export function madeOr<Rest extends object>(isNew: boolean, rest: Rest) {
   return isNew ? { status: 201 as const, ...rest } : { status: 200 as const, ...rest };
 }
 
-/** Answers 405 to other methods of the described paths, and 404 to everything else. */
+/** Responds with 405 to other methods of described paths, and with 404 to all other paths. */
 export function serveTheRest(app: AdminApp): void {
   const all = Object.values<AdminRoute>(ADMIN_ROUTES);
   for (const [path, ofPath] of Map.groupBy(all, (route) => route.path)) {
     const allowed = ofPath.map(({ method }) => method).join(', ');
     app.all(honoPath(path), async (context) => {
       await requireRole(context, 'viewer');
-      throw new ProblemError(405, `Allowed here: ${allowed}.`, { headers: { allow: allowed } });
+      throw new ProblemError(405, `This route does not support this method. Use ${allowed}.`, {
+        headers: { allow: allowed },
+      });
     });
   }
   app.all('*', async (context) => {
     await requireRole(context, 'viewer');
-    throw new ProblemError(404, `There is no admin route ${context.req.path}.`);
+    throw new ProblemError(
+      404,
+      `There is no admin route \`${context.req.path}\`. \`GET /admin/api/docs\` lists all routes.`,
+    );
   });
 }
 
-/** Checks a part of a request, or answers with everything that is wrong with it. */
+/** Validates a part of a request. Throws a problem with all errors. */
 export function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (!parsed.success) throw invalid(explainIssues(parsed.error, schema, value));
   return parsed.data;
 }
 
-/** Maximum mistakes that one answer lists. Whoever has more of them mends these first. */
+/** Maximum number of errors in a response. */
 const ERRORS_MAX = 50;
 
-/** Makes the problem of a request whose fields are wrong. */
+/** The problem of a request with invalid fields. */
 export function invalid(errors: readonly FieldError[]): ProblemError {
   const [first] = errors;
   const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
@@ -116,24 +120,25 @@ export function invalid(errors: readonly FieldError[]): ProblemError {
   });
 }
 
-/** Writes a version as an entity tag. */
 export function etag(version: number): string {
   return `"${version}"`;
 }
 
 /** Reads the body as JSON or YAML. */
 export async function readDocument(context: AdminContext): Promise<unknown> {
-  // Not `text()`: the runtime warns of it in the log for every type that it does not take for text.
+  // Not `text()`, because the runtime then logs a warning for types that it does not treat as text.
   const read = await readOwnBody(context.req.raw, Infinity);
   if (read.kind !== 'read') throw new ProblemError(400, BODY_BROKEN);
-  // Some clients name a type with every request.
+  // Some clients send a content type even without a body.
   if (read.bytes.byteLength === 0) return null;
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(read.bytes);
     return parseConfigText(text, context.req.header('content-type') ?? null);
   } catch (error) {
     if (error instanceof ConfigSyntaxError) throw new ProblemError(400, error.message);
-    if (error instanceof TypeError) throw new ProblemError(400, 'The body is not UTF-8 text.');
+    if (error instanceof TypeError) {
+      throw new ProblemError(400, 'The body is not valid UTF-8 text.');
+    }
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import { requirePools } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 
-/** Stand-ins for what objects of the release before do not tell, for the minutes after a deploy. */
+/** Defaults for fields that objects of the release before do not report, in the minutes after a deploy. */
 const UNKNOWN = {
   queued_by_lane: { high: 0, normal: 0, low: 0 },
   draining: false,
@@ -18,7 +18,7 @@ const UNKNOWN = {
   wait_p95_ms: null,
 };
 
-/** Serves the state of the groups: those in use are asked, the others are as they said when they were used last. */
+/** Active groups are queried. Idle ones are shown as they last reported. */
 export function addStatusRoutes(app: AdminApp): void {
   serve(app, 'getStatus', async ({ context }) => {
     const directory = await readDirectory(context.env);
@@ -34,17 +34,17 @@ export function addStatusRoutes(app: AdminApp): void {
       ? directory.pools.filter((pool) => pool.group !== name)
       : [];
     const [group] = await statusOf(context, directory, [name], [...own, ...others]);
-    if (group === undefined) throw new ProblemError(404, `Nothing is known of "${name}" any more.`);
+    if (group === undefined) throw new ProblemError(404, `No group "${name}" is known any more.`);
     return { status: 200, body: group };
   });
 }
 
-/** Tells of every group that anything is known of, configured ones first. */
+/** Returns the status of all known groups, configured ones first. */
 export function statusOfAll(context: AdminContext, directory: Directory): Promise<GroupStatus[]> {
   return statusOf(context, directory, null, directory.pools);
 }
 
-/** @param names null: of every group */
+/** @param names null for all groups */
 async function statusOf(
   context: AdminContext,
   directory: Directory,

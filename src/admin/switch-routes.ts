@@ -16,7 +16,6 @@ const EDITS: Readonly<Record<'pause' | 'drain' | 'resume', Partial<Switches>>> =
   resume: { paused: false, draining: false },
 };
 
-/** Serves the switches of several groups in one change, and the one of the whole deployment. */
 export function addSwitchRoutes(app: AdminApp): void {
   serve(app, 'switchGroups', async ({ context, body: { groups: globs, to } }) => {
     const { pools } = await readDirectory(context.env);
@@ -44,18 +43,18 @@ async function switchEverything(context: AdminContext, paused: boolean) {
   return { status: 200, body: { version, paused, warnings }, version } as const;
 }
 
-/** Finds the groups that globs mean; throws where one fits nothing. */
+/** Returns the groups that patterns match. Throws if a pattern has no match. */
 function meantBy(globs: readonly string[], config: Config, known: readonly string[]): string[] {
   const names = [...config.groups, ...config.auto_groups].map(({ name }) => name);
   const all = [...new Set([...names, ...known])];
   const upstreams = resolveUpstreams(config, BUILT_IN_UPSTREAMS);
   const meant = globs.map((glob) => {
     const found = all.filter(compileGlobs([glob]));
-    // An automatic group need not have been called: its name says what it stands for.
+    // An automatic group need not have had calls, because its name defines it.
     return found.length === 0 && autoGroupNamed(glob, upstreams) !== null ? [glob] : found;
   });
   const errors = meant.flatMap((found, index) =>
-    found.length > 0 ? [] : [{ path: `groups[${index}]`, message: 'fits no group that is known' }],
+    found.length > 0 ? [] : [{ path: `groups[${index}]`, message: 'matches no known group' }],
   );
   if (errors.length > 0) throw invalid(errors);
   return [...new Set(meant.flat())].toSorted();

@@ -8,7 +8,6 @@ import { ProblemError } from './problem.ts';
 import { check, invalid, madeOr, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-/** Serves teams: what several keys share. */
 export function addTeamRoutes(app: AdminApp): void {
   serve(app, 'listTeams', async ({ context, query }) => {
     const { version, config } = await currentSnapshot(context.env);
@@ -80,7 +79,6 @@ function teamEdit(id: string, verb: string, edited: (config: Config) => TeamConf
   };
 }
 
-/** Makes the edit of a preview. */
 export function teamPreviewEdit(id: string, body: unknown): Edit {
   return teamEdit(id, 'preview', () => parse(id, body));
 }
@@ -88,7 +86,7 @@ export function teamPreviewEdit(id: string, body: unknown): Edit {
 function parse(id: string, document: unknown): TeamConfig {
   const team = check(teamSchema, { id, ...Object(document) });
   if (team.id === id) return team;
-  const message = `must be "${id}", as in the path: a team cannot be renamed`;
+  const message = `must be "${id}", as in the path. A team cannot be renamed`;
   throw invalid([{ path: 'id', message }]);
 }
 
@@ -96,7 +94,7 @@ function indexOf({ teams }: Config, id: string): number {
   return teams.findIndex((team) => team.id === id);
 }
 
-/** Shows a team with its keys. One that is not listed has a name alone. */
+/** Returns a team with its keys. A team without an entry only has a name. */
 function shown({ keys, teams }: Config, id: string) {
   const listed = teams.find((team) => team.id === id);
   const named = keys.flatMap((key) => (key.team === id ? [key.id] : []));
@@ -107,5 +105,8 @@ function shown({ keys, teams }: Config, id: string) {
 const WITHOUT_LIMITS = teamSchema.parse({ id: 'team' });
 
 function noTeam(id: string): ProblemError {
-  return new ProblemError(404, `There is no team "${id}": no key names it, and teams lists none.`);
+  return new ProblemError(
+    404,
+    `There is no team "${id}". No key names it, and \`teams\` does not contain it.`,
+  );
 }

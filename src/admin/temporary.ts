@@ -6,42 +6,42 @@ import type { TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import { settingsOf } from '../routing/group-settings.ts';
 import { invalid } from './serve.ts';
 
-/** Maximum fields of one temporary change, and of characters of all their values: each is kept in a row of its own. */
+/** Maximum fields of a temporary change, and characters of all their values. Each field is stored in its own row. */
 const FIELDS_MAX = 50;
 const CHARACTERS_MAX = 64_000;
 
-/** How long a change holds. */
+/** Duration of a change. */
 export interface ChangeSpan {
-  /** Epoch milliseconds. Null: it stays. */
+  /** Epoch milliseconds. null if it is permanent. */
   readonly until: number | null;
 }
 
-/** The word of a change of a group on its time. */
+/** Duration of a change of a group, for the directory and the audit log. */
 export interface TemporaryChange {
-  /** Words for the audit log, as in ` until 2026-11-20T10:00:00.000Z`. */
+  /** Suffix for the audit log, such as ` until 2026-11-20T10:00:00.000Z`. */
   readonly words: string;
   readonly orders: (before: Config, next: Config) => readonly TemporaryOrder[];
 }
 
-/** Reads for how long a change shall hold. */
+/** Parses the duration of a change. */
 export function spanOf({ until, for_s: forS }: z.output<typeof untilSchema>): ChangeSpan {
   if (until === undefined && forS === undefined) return { until: null };
   if (until !== undefined && forS !== undefined) {
-    throw invalid([{ path: 'for_s', message: 'cannot stand beside "until"' }]);
+    throw invalid([{ path: 'for_s', message: 'cannot be combined with `until`' }]);
   }
   const now = Date.now();
   const at = until === undefined ? now + (forS ?? 0) * 1_000 : Date.parse(until);
-  if (at <= now) throw invalid([{ path: 'until', message: 'expected an instant in the future' }]);
+  if (at <= now) throw invalid([{ path: 'until', message: 'expected a time in the future' }]);
   if (at > now + FOR_S_MAX * 1_000) {
-    throw invalid([{ path: 'until', message: 'expected an instant within 31 days' }]);
+    throw invalid([{ path: 'until', message: 'expected a time within 31 days' }]);
   }
   return { until: at };
 }
 
 /**
- * Makes what a change of a group's settings says about its time, of the fields that it changes and those that it names.
+ * Creates the orders for a change of a group's settings: for the fields that it changes, and for those that it names.
  *
- * @param entry of an automatic group that has none yet, to which it goes back
+ * @param entry new entry of an automatic group, to which it reverts
  */
 export function lasting(
   group: string,
@@ -65,7 +65,7 @@ export function lasting(
   return { words: wordsOf(until), orders };
 }
 
-/** Makes the same of switches, which are off when their time is over: also of those that were on before, without an end. */
+/** The same for switches. They are off when the time ends, even if they were on before without an end. */
 export function lastingSwitches(
   group: string,
   { until }: ChangeSpan,
@@ -76,7 +76,7 @@ export function lastingSwitches(
   return { words: wordsOf(until), orders: () => [{ group, until, fields, named }] };
 }
 
-/** Lists the fields that a merge patch names. */
+/** Returns the fields that a merge patch names. */
 export function namedIn(patch: unknown, path: readonly string[] = []): (readonly string[])[] {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return [path];
   return Object.entries(patch).flatMap(([name, part]) => namedIn(part, [...path, name]));
@@ -84,12 +84,12 @@ export function namedIn(patch: unknown, path: readonly string[] = []): (readonly
 
 const NOTHING_BEFORE = {
   path: 'until',
-  message: 'expected none: a new group has nothing to go back to',
+  message: 'cannot be used with a new group, which has no earlier values to revert to',
 };
 
 const TOO_MUCH = {
   path: 'until',
-  message: `expected at most ${FIELDS_MAX} fields, and ${CHARACTERS_MAX} characters of them, in a change for a while`,
+  message: `a temporary change can have at most ${FIELDS_MAX} fields, and ${CHARACTERS_MAX} characters in their values`,
 };
 
 function wordsOf(until: number | null): string {

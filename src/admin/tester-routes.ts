@@ -33,7 +33,6 @@ import { currentSnapshot } from './snapshot.ts';
 
 type TestedCall = Parameters<Parameters<typeof serve<'testCall'>>[2]>[0]['body'];
 
-/** Serves which groups a call would take, without making it. */
 export function addTesterRoutes(app: AdminApp): void {
   serve(app, 'testCall', async ({ context, body: call }) => {
     const errors = call.path === null ? unknownOperation(call.operation, 'operation') : [];
@@ -91,7 +90,7 @@ function choose(
     case 'ambiguous':
       return {
         reason: 'model_ambiguous',
-        message: `Several upstreams serve this model: ${choice.upstreams.map(({ id }) => id).join(', ')}.`,
+        message: `Several upstreams serve this model: ${choice.upstreams.map(({ id }) => id).join(', ')}. Name one of them.`,
       };
     case 'unknown':
       return {
@@ -121,7 +120,7 @@ async function tested(
     keyIds: keyIdsOf(call.key),
     keyFingerprint: upstream.isKeyless ? null : (injected ?? given),
     isOwnKey: injected === null && given !== null,
-    // Whose a key is can be told by the key alone, which nobody types in here.
+    // The account can only be determined from the key itself, which the tester does not receive.
     account: null,
     header: (name) => call.headers[name] ?? null,
   });
@@ -149,7 +148,7 @@ async function tested(
   };
 }
 
-/** Tells what a call asks for: what its path says, else an operation that takes a slot. */
+/** Returns the operation of a call: that of its path, or one that takes a slot. */
 function askedFor(call: TestedCall, upstream: Upstream, routes: Routes) {
   const { method, path } = call;
   if (path === null) {
@@ -180,20 +179,20 @@ function credentialOf({ isKeyless, secret }: Upstream): 'none' | 'caller' | 'ope
   return secret === null ? 'caller' : 'operator';
 }
 
-/** Refuses a call without one of our keys where it needs one. */
+/** Rejects a call without a gateway key if it needs one. */
 function keyRefusal(call: TestedCall, isWanted: boolean, upstream: Upstream): ErrorReply | null {
   if (!isWanted && upstream.secret === null) return null;
   const message =
     call.key === null
-      ? 'The call needs a gateway key.'
-      : `"${call.key}" is the id of no gateway key, and the call needs one.`;
+      ? 'The call needs a gateway key. Enter the id of one.'
+      : `The call needs a gateway key, and "${call.key}" is not the id of one.`;
   return { reason: 'key_missing', message };
 }
 
 function tooMany(placements: readonly Placement[]): ErrorReply | null {
   if (placements.length <= GROUPS_PER_CALL_MAX) return null;
   const names = placements.map(({ group }) => group).join(', ');
-  const message = `The call belongs to ${names}: ${GROUPS_PER_CALL_MAX} groups are the most.`;
+  const message = `This call matches ${placements.length} groups (${names}). The maximum is ${GROUPS_PER_CALL_MAX}.`;
   return { reason: 'too_many_groups', message };
 }
 

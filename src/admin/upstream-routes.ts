@@ -23,7 +23,6 @@ import { statusOfAll } from './status-routes.ts';
 
 const BUILT_IN_IDS: ReadonlySet<string> = new Set(BUILT_IN_UPSTREAMS.map(({ id }) => id));
 
-/** Serves upstreams: what calls find there, and what the configuration says of them. */
 export function addUpstreamRoutes(app: AdminApp): void {
   serve(app, 'listUpstreams', async ({ context, query }) => {
     const directory = await readDirectory(context.env);
@@ -102,7 +101,7 @@ async function changeUpstream(
 function parseUpstream(id: string, document: unknown): UpstreamConfig {
   const upstream = check(upstreamSchema, { id, ...Object(document) });
   if (upstream.id !== id) {
-    const message = `must be "${id}", as in the path: an upstream cannot be renamed`;
+    const message = `must be "${id}", as in the path. An upstream cannot be renamed`;
     throw invalid([{ path: 'id', message }]);
   }
   return upstream;
@@ -143,7 +142,7 @@ function infoOf(id: string, config: Config, context: AdminContext, all: readonly
   };
 }
 
-/** Lists what its provider publishes of its plans. */
+/** Returns the limits that its provider publishes for its plans. */
 function suggestionsFor(id: string, config: Config) {
   const upstream = resolveUpstreams(config, BUILT_IN_UPSTREAMS).get(id);
   const plans = (upstream && providerOf(upstream)?.plans) ?? [];
@@ -168,7 +167,7 @@ function secretNamed(name: string, { env, req: { url } }: AdminContext) {
   return { name, is_set: fault === null, fault, set_with, ...settingHint(env, name, url) };
 }
 
-/** Lists the secrets that members of groups name for an upstream. */
+/** Returns the secrets that members of groups name for an upstream. */
 function memberSecretsAt(id: string, { groups }: Config): string[] {
   const members = groups.flatMap((group) => group.members);
   const secrets = members.flatMap(({ upstream, secret, enabled }) =>
@@ -177,15 +176,15 @@ function memberSecretsAt(id: string, { groups }: Config): string[] {
   return [...new Set(secrets)];
 }
 
-/** A group that stands for an upstream. Null: no call of it went there, as far as it knows. */
+/** A group that represents an upstream. `there` is null if none of its calls went there, as far as it knows. */
 interface RepresentativeGroup {
   readonly group: GroupStatus;
   readonly there: UpstreamAtGroup | null;
 }
 
 /**
- * Finds groups that stand for an upstream: its automatic ones, those that name it, and those whose calls went there. One
- * for whatever is called stands for none: each call takes a slot in another group besides.
+ * Returns the groups that represent an upstream: its automatic ones, those that name it, and those whose calls went
+ * there. A group that matches every call does not count, because each of its calls also takes a slot in another group.
  */
 function standIns(
   upstream: Upstream,
@@ -209,7 +208,7 @@ function standIns(
   });
 }
 
-/** Tells whether a group says by name that it is for an upstream, or has a member there. */
+/** Returns whether a group names an upstream, or has a member there. */
 function names(group: CompiledGroup, upstream: Upstream): boolean {
   const { config } = group;
   if (config.members.some((member) => member.upstream === upstream.id)) return true;
@@ -218,7 +217,7 @@ function names(group: CompiledGroup, upstream: Upstream): boolean {
   return (isByUrl || upstreams.includes(upstream.id)) && group.matchesUpstream(upstream);
 }
 
-/** Sums up what groups have seen of an upstream whose calls went there. */
+/** Combines what groups have observed of an upstream to which their calls went. */
 function healthOf(groups: readonly RepresentativeGroup[]) {
   const called = groups.filter(({ group, there }) => there !== null || wasCalledBefore(group));
   const seen = called.flatMap(({ there }) => there ?? []);
@@ -241,7 +240,7 @@ function healthOf(groups: readonly RepresentativeGroup[]) {
   };
 }
 
-/** Tells whether an automatic group was called before its pool remembered where: it is there for no other upstream. */
+/** Returns whether an automatic group was called before its pool stored its upstreams. It has only one upstream. */
 function wasCalledBefore({ name, upstreams, granted_total: granted }: GroupStatus): boolean {
   return name.startsWith(AUTO_PREFIX) && upstreams.length === 0 && granted > 0;
 }

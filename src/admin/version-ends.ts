@@ -4,17 +4,17 @@ import type { Config } from '../contract/config/config.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import { settingsOf } from '../routing/group-settings.ts';
 
-/** Ends that a way back brings back with the values that they are of. */
+/** The ends of temporary values that a rollback restores. */
 interface Ends {
   readonly orders: readonly TemporaryOrder[];
-  /** Sentences on what goes back by itself, and on what does not any more. */
+  /** Sentences on values that revert automatically, and on values that no longer do. */
   readonly notes: readonly string[];
 }
 
 /**
- * Finds the fields that get a value again which was meant for a while.
+ * Finds the fields that a rollback sets to a value that was temporary.
  *
- * @param temporary fields of the version that is gone back to
+ * @param temporary fields of the restored version
  */
 export function endsOf(
   temporary: readonly TemporaryField[],
@@ -30,8 +30,8 @@ export function endsOf(
     const at = new Date(until).toISOString();
     const field = `${group}: ${pathText(settingsOf(next, group), path)}`;
     return until > now
-      ? `${field} goes back by itself at ${at}, as it did then.`
-      : `${field} was so until ${at} only. That is over: it stays so now.`;
+      ? `${field} reverts automatically at ${at}, as it did then.`
+      : `${field} was temporary until ${at}. That time has passed, so the value is now permanent.`;
   });
   const orders = again
     .filter(({ until }) => until > now)

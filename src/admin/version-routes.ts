@@ -12,14 +12,13 @@ import { currentSnapshot } from './snapshot.ts';
 
 type RollbackRequest = z.output<typeof rollbackSchema>;
 
-/** An edit that goes back, and what it says once it was tried. */
+/** An edit that rolls back, with its outcome. */
 interface RollbackEdit {
   readonly edit: Edit;
-  /** The last try of the edit. */
-  readonly said: () => Pick<RolledBack, 'notes' | 'conflicts'>;
+  /** Notes and conflicts of the last attempt. */
+  readonly outcome: () => Pick<RolledBack, 'notes' | 'conflicts'>;
 }
 
-/** Serves the versions that are kept, and the ways back to them. */
 export function addVersionRoutes(app: AdminApp): void {
   serve(app, 'listVersions', async ({ context }) => {
     const [{ version }, versions] = await Promise.all([
@@ -30,33 +29,35 @@ export function addVersionRoutes(app: AdminApp): void {
   });
 
   serve(app, 'rollBack', async ({ context, body }) => {
-    const { edit, said } = await rollbackTarget(context.env, body, false);
+    const { edit, outcome } = await rollbackTarget(context.env, body, false);
     const { version, config, warnings } = await changeConfig(context, edit);
     const groups = config.groups.map(({ name }) => name);
-    const all = reported(said(), warnings, body.conflicts === 'overwrite');
+    const all = reported(outcome(), warnings, body.conflicts === 'overwrite');
     return { status: 200, body: { version, groups, warnings: all }, version };
   });
 }
 
-/** Makes the edit that goes back. A preview shows conflicts, and does not end with them. */
+/** Creates the edit of a rollback. A preview returns conflicts instead of failing. */
 export async function rollbackTarget(
   env: Env,
-  way: RollbackRequest,
+  request: RollbackRequest,
   isPreview: boolean,
 ): Promise<RollbackEdit> {
   const [back, temporary] = await Promise.all([
-    readRollback(env, way),
-    directoryOf(env).temporaryAt(way.undo === undefined ? (way.version ?? 0) : way.undo - 1),
+    readRollback(env, request),
+    directoryOf(env).temporaryAt(
+      request.undo === undefined ? (request.version ?? 0) : request.undo - 1,
+    ),
   ]);
-  const isRefused = way.conflicts === 'refuse' && !isPreview;
+  const isRefused = request.conflicts === 'refuse' && !isPreview;
   let last: Pick<RolledBack, 'notes' | 'conflicts'> = { notes: [], conflicts: [] };
   return {
-    said: () => last,
+    outcome: () => last,
     edit: {
       action:
-        way.undo === undefined
-          ? `config: restore version ${way.version}`
-          : `config: undo version ${way.undo}`,
+        request.undo === undefined
+          ? `config: restore version ${request.version}`
+          : `config: undo version ${request.undo}`,
       next: (present) => {
         const { config, ...rest } = back(present);
         if (isRefused && rest.conflicts.length > 0) throw changedSince(rest.conflicts);
@@ -69,7 +70,7 @@ export async function rollbackTarget(
   };
 }
 
-/** Words what stays as it is before what else there is to say. */
+/** Returns the warnings of a rollback, conflicts first. */
 export function reported(
   { notes, conflicts }: Pick<RolledBack, 'notes' | 'conflicts'>,
   warnings: readonly string[],
@@ -79,44 +80,47 @@ export function reported(
   const since =
     conflicts.length === 0
       ? []
-      : [`Changed since, and ${isAll ? 'taken back too' : 'left as it is'}: ${fields}.`];
+      : [`Changed since, and ${isAll ? 'also reverted' : 'left unchanged'}: ${fields}.`];
   return [...since, ...notes, ...warnings];
 }
 
 async function readRollback(
   env: Env,
-  way: RollbackRequest,
+  request: RollbackRequest,
 ): Promise<(present: Config) => RolledBack> {
-  if (way.undo === undefined) {
-    const then = await readVersion(env, way.version ?? 0, 'version');
+  if (request.undo === undefined) {
+    const then = await readVersion(env, request.version ?? 0, 'version');
     return (present) => restored(present, then);
   }
   const [before, after] = await Promise.all([
-    readVersion(env, way.undo - 1, 'undo'),
-    readVersion(env, way.undo, 'undo'),
+    readVersion(env, request.undo - 1, 'undo'),
+    readVersion(env, request.undo, 'undo'),
   ]);
   if (isOfDoorsAlone(before, after)) {
     throw new ProblemError(
       409,
-      `Version ${way.undo} changed only which keys there are, or whether they open. That is not taken back: ` +
-        'make, revoke or delete the key itself.',
+      `Version ${request.undo} changed only the existence or validity of keys, which a rollback never changes. ` +
+        'Create, revoke or delete the key instead.',
     );
   }
-  return (present) => undone(present, before, after, way.conflicts === 'overwrite');
+  return (present) => undone(present, before, after, request.conflicts === 'overwrite');
 }
 
-/** Reads a version, or says that it is not kept any more. */
+/** Returns the configuration at a version. Throws if it is not stored. */
 export async function readVersion(env: Env, version: number, field: string): Promise<Config> {
   const config = await directoryOf(env).configAt(version);
   if (config !== null) return config;
   const versions = await directoryOf(env).versions();
   const what = field === 'undo' ? `the one before version ${version + 1}, or itself,` : 'it';
   const kept = rangesOf(versions.map((each) => each.version));
-  const range = kept === '' ? 'none is kept yet' : `kept are ${kept}, ${what} is not`;
-  throw invalid([{ path: field, message: `expected a version that is kept: ${range}` }]);
+  const range = kept === '' ? 'none is stored yet' : `stored are ${kept}, ${what} is not`;
+  throw invalid([{ path: field, message: `expected a stored version: ${range}` }]);
 }
 
-/** Words versions, the newest first, as in `3 to 7, 9`. Versions of a canary are missing between others. */
+/**
+ * Formats versions as ranges, such as `3 to 7, 9`. Input is the newest first. Versions of a canary are missing between
+ * others.
+ */
 function rangesOf(versions: readonly number[]): string {
   const ranges: { from: number; to: number }[] = [];
   for (const version of versions.toReversed()) {
@@ -130,16 +134,15 @@ function rangesOf(versions: readonly number[]): string {
 function changedSince(conflicts: RolledBack['conflicts']): ProblemError {
   const errors = conflicts.map(({ path, was, now }) => ({
     path,
-    message: `changed since: it would go back to ${shown(was)}, and is ${shown(now)} now`,
+    message: `changed since: it would revert to ${shown(was)}, and is now ${shown(now)}`,
   }));
   return new ProblemError(
     409,
-    'Fields of this change were changed since. Say "conflicts": "keep" to leave these as they are, or "overwrite" to take them back too.',
+    'Fields of this change were changed again since. Set `conflicts` to `keep` to leave them unchanged, or to `overwrite` to revert them, too.',
     { errors },
   );
 }
 
-/** Maximum characters of a value in a message. */
 const SHOWN_MAX = 80;
 
 function shown(value: unknown): string {

@@ -8,13 +8,12 @@ import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 
-/** Serves who waits in a group, taking one out, and letting one go first. */
 export function addWaiterRoutes(app: AdminApp): void {
   serve(app, 'listWaiters', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);
     const pools = requirePools(directory, name);
     const asked = await askPools(context.env, directory.config, pools, (pool) => pool.waiters());
-    // Each pool has an order of its own, so those of different pools are not put into one.
+    // Each pool has its own order, so waiters of different pools are not merged.
     const waiters = asked.flatMap((one) =>
       'answer' in one
         ? one.answer.map((waiter) => ({ ...waiter, partition: one.pool.partition }))
@@ -42,7 +41,7 @@ export function addWaiterRoutes(app: AdminApp): void {
   });
 }
 
-/** Lists the other groups where calls of a group wait. Pools that rest have no waiters, and none is woken. */
+/** Returns the other groups in which calls of a group are queued. Idle pools have no waiters, and are not woken. */
 async function elsewhereOf(
   { env }: AdminContext,
   directory: Directory,
@@ -60,7 +59,7 @@ async function elsewhereOf(
   return [...(waitingElsewhere(reported).get(name) ?? [])];
 }
 
-/** Does something to a waiter in whichever pool it stands, or says that it stands in none. */
+/** Applies an action to a waiter in the pool where it is queued. Throws if it is in none. */
 async function whereItWaits(
   context: AdminContext,
   name: string,
@@ -75,8 +74,8 @@ async function whereItWaits(
   if (missing > 0) {
     throw new ProblemError(
       503,
-      `The ticket "${ticket}" waits in no pool of "${name}" that answered; ${missing} did not answer.`,
+      `Ticket "${ticket}" is not queued in any responding pool of "${name}", and ${missing} did not respond. Retry later.`,
     );
   }
-  throw new ProblemError(404, `The ticket "${ticket}" does not wait in "${name}".`);
+  throw new ProblemError(404, `Ticket "${ticket}" is not queued in "${name}".`);
 }

@@ -8,7 +8,6 @@ import { ProblemError } from './problem.ts';
 import { invalid, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-/** Serves where warnings are sent to, and a test of it. */
 export function addWebhookRoutes(app: AdminApp): void {
   serve(app, 'getWebhook', async ({ context }) => {
     const { version, config } = await currentSnapshot(context.env);
@@ -21,7 +20,7 @@ export function addWebhookRoutes(app: AdminApp): void {
       next: (present) => {
         const url = body.url ?? present.webhook?.url;
         if (url === undefined) {
-          throw invalid([{ path: 'url', message: 'expected an address: none is set so far' }]);
+          throw invalid([{ path: 'url', message: 'required, because no webhook is configured' }]);
         }
         return { ...present, webhook: { ...body, url } };
       },
@@ -42,7 +41,9 @@ export function addWebhookRoutes(app: AdminApp): void {
   serve(app, 'testWebhook', async ({ context }) => {
     const { config } = await currentSnapshot(context.env);
     const { webhook } = config;
-    if (webhook === null) throw new ProblemError(409, 'No webhook is set: PUT /webhook sets one.');
+    if (webhook === null) {
+      throw new ProblemError(409, 'No webhook is configured. Set one with `PUT /webhook`.');
+    }
     await note(context, 'webhook: test');
     const startedAt = Date.now();
     const tested = await testWebhook(webhook, webhookDependencies(context.env));
@@ -51,10 +52,10 @@ export function addWebhookRoutes(app: AdminApp): void {
   });
 }
 
-/** Shows a receiver without all of its address that may let somebody send to it. */
+/** Returns a receiver without the part of its address that may be a credential. */
 function shown(env: object, webhook: WebhookConfig | null) {
   if (webhook === null) return null;
-  // A configuration of an older release has an address and a secret alone.
+  // A configuration of an older release has only an address and a secret.
   const { url, secret, format, kinds } = webhookSchema.parse(webhook);
   const secret_fault = secret === null ? null : secretFault(env, secret);
   const is_secret_set = secret === null ? null : secret_fault === null;

@@ -1,10 +1,10 @@
-/** A stream to pass on, and when it is over. */
+/** A forwarded stream, and its end. */
 interface GuardedStream {
   readonly body: ReadableStream;
   readonly ended: Promise<void>;
 }
 
-/** Passes a stream on for as long as `isAllowed` says so, which is asked now and then. */
+/** Forwards a stream while `isAllowed` returns true. It is called periodically. */
 export function whileAllowed(
   source: ReadableStream,
   isAllowed: () => Promise<boolean>,
@@ -20,7 +20,7 @@ export function whileAllowed(
   }, everyMs);
   const ended = source
     .pipeTo(writable, { signal: stop.signal })
-    .catch(() => {}) // The reader left, the hub was reset, or it is not allowed any more.
+    .catch(() => {}) // The reader disconnected, the hub was reset, or access was revoked.
     .finally(() => clearInterval(timer));
   return { body: readable, ended };
 }

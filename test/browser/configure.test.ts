@@ -19,7 +19,7 @@ const config = async () =>
 it('the example configuration is imported after a look at what it changes', async () => {
   page = await signedIn(browser, stage, '/admin/config');
   await page.getByLabel('Example', { exact: true }).selectOption({ label: 'Two groups' });
-  await page.getByRole('button', { name: 'Check what changes' }).click();
+  await page.getByRole('button', { name: 'Review changes' }).click();
   await page.getByText('openai-shared').first().waitFor();
   await page.getByRole('button', { name: 'Apply import' }).waitFor();
   expect((await config()).groups.map(({ name }) => name)).toEqual(['practice']);
@@ -36,7 +36,7 @@ it('the example configuration is imported after a look at what it changes', asyn
 it('a text that is no configuration is refused with its line or its field', async () => {
   page = await signedIn(browser, stage, '/admin/config');
   const text = page.getByLabel('Configuration', { exact: true });
-  const check = page.getByRole('button', { name: 'Check what changes' });
+  const check = page.getByRole('button', { name: 'Review changes' });
   await text.fill('groups:\n  - name: [unclosed\n');
   await check.click();
   await expect
@@ -56,7 +56,7 @@ it('an import and a new group that count own keys together warn before they appl
   page = await signedIn(browser, stage, '/admin/config');
   const document = { ...before, groups: [...before.groups, together] };
   await page.getByLabel('Configuration', { exact: true }).fill(JSON.stringify(document));
-  await page.getByRole('button', { name: 'Check what changes' }).click();
+  await page.getByRole('button', { name: 'Review changes' }).click();
   await page.getByRole('list', { name: 'Warnings' }).getByText(COUNTED_TOGETHER).waitFor();
   await page.context().close();
 
@@ -90,10 +90,10 @@ it('an upstream whose secret is not set is what the first page shows first', asy
 
 it('the form of an upstream says of a field what the configuration says of it', async () => {
   page = await signedIn(browser, stage, '/admin/upstreams');
-  await page.getByRole('button', { name: 'Add an upstream' }).click();
+  await page.getByRole('button', { name: 'Add upstream' }).click();
   await page.getByText('More', { exact: true }).click();
   const help = page.locator('#upstream-via-help');
-  await expect.poll(() => help.textContent()).toContain('Empty: the public network.');
+  await expect.poll(() => help.textContent()).toContain('Empty means the public network.');
 });
 
 it('a key is made, shown once, opens, and opens no more once it is revoked', async () => {
@@ -109,7 +109,7 @@ it('a key is made, shown once, opens, and opens no more once it is revoked', asy
   if ((await sure.count()) > 0) await sure.click();
   const secret = await shown.inputValue();
   expect(secret).toMatch(/^hg_/);
-  await page.getByRole('button', { name: 'I have it' }).click();
+  await page.getByRole('button', { name: 'Done' }).click();
   const everything = (): Promise<string> =>
     page.evaluate(
       () =>
@@ -179,7 +179,7 @@ it('a viewer may look at everything, and change nothing', async () => {
   await pause.waitFor();
   expect(await pause.isDisabled()).toBe(true);
   await page.goto(`${stage.url()}/admin/keys`);
-  await page.getByRole('heading', { name: 'Keys of callers' }).waitFor();
+  await page.getByRole('heading', { name: 'Gateway keys' }).waitFor();
   expect(await page.getByRole('button', { name: 'New key' }).count()).toBe(0);
   await stage.admin.request('DELETE', '/admin-keys/looker');
   await page.reload();

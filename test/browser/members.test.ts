@@ -37,14 +37,14 @@ it('are added, and say what the configuration says of them', async () => {
   await member(1).getByText('Name, models, rates and budgets').click();
   await member(1).getByRole('button', { name: 'Add model' }).click();
   await member(1).getByRole('textbox', { name: 'Model 1' }).fill('gpt-4o');
-  await member(1).getByRole('textbox', { name: 'Name there 1' }).fill('eu-1');
+  await member(1).getByRole('textbox', { name: 'Name at the upstream 1' }).fill('eu-1');
   await page.getByRole('button', { name: 'Add member' }).click();
   // It begins where the one before is, under another key.
   await member(2).getByLabel('Secret').fill('UPSTREAM_TEAM_B');
   await member(2).getByLabel('Tier').fill('2');
   expect(await member(2).getByRole('heading').textContent()).toBe('openai:team-b');
-  await page.getByRole('group', { name: 'Affinity' }).getByLabel('Kept for').fill('90s');
-  expect(await member(1).textContent()).toContain('Empty: that of the upstream');
+  await page.getByRole('group', { name: 'Affinity' }).getByLabel('Affinity duration').fill('90s');
+  expect(await member(1).textContent()).toContain('Empty means that of the upstream');
   await apply();
   await expect.poll(group).toMatchObject({
     members: [

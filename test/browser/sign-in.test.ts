@@ -11,7 +11,7 @@ it('the sign-in page takes the token, and refuses another with a word that helps
   await expectAccessible(page);
   await page.getByLabel('Token').fill('guessed');
   await page.keyboard.press('Enter');
-  await page.getByRole('alert').getByText('not known here').waitFor();
+  await page.getByRole('alert').getByText('The token is invalid').waitFor();
   await page.getByLabel('Token').fill(STAGE_TOKEN);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Groups', exact: true }).waitFor();
@@ -35,18 +35,18 @@ async function openNoting(path: string): Promise<{ page: Page; sent: string[] }>
 
 it('an address with the token signs in, and keeps the token out of requests and the address bar', async () => {
   const { page, sent } = await openNoting(`/admin/keys?find=x#token=${STAGE_TOKEN}`);
-  await page.getByRole('heading', { name: 'Keys of callers' }).waitFor();
+  await page.getByRole('heading', { name: 'Gateway keys' }).waitFor();
   const { pathname, search, hash } = new URL(page.url());
   expect([pathname, search, hash]).toEqual(['/admin/keys', '?find=x', '']);
   // The driver reports the address of the first request with its fragment, which no browser sends.
   expect(sent.filter((text) => text.split('#')[0]?.includes(STAGE_TOKEN))).toEqual([]);
   await page.reload();
-  await page.getByRole('heading', { name: 'Keys of callers' }).waitFor();
+  await page.getByRole('heading', { name: 'Gateway keys' }).waitFor();
 });
 
 it('an address with a wrong token says so, and asks', async () => {
   const { page } = await openNoting('/admin#token=guessed');
-  await page.getByRole('status').getByText('not known here').waitFor();
+  await page.getByRole('status').getByText('The token is invalid').waitFor();
   await page.getByLabel('Token').waitFor();
   expect(page.url()).not.toContain('guessed');
 });
@@ -58,7 +58,7 @@ it('an address with a token does not replace who is signed in', async () => {
     if (request.method() === 'POST') signIns.push(request.url());
   });
   await page.goto(`${stage.url()}/admin/keys#token=guessed`);
-  await page.getByRole('heading', { name: 'Keys of callers' }).waitFor();
+  await page.getByRole('heading', { name: 'Gateway keys' }).waitFor();
   expect(page.url()).not.toContain('guessed');
   expect(signIns).toEqual([]);
 });
@@ -75,7 +75,7 @@ it('a reload stays signed in, and signing out ends it', async () => {
 
 it('a page that is asked for is shown after signing in', async () => {
   const page = await signedIn(browser, stage, '/admin/keys');
-  await page.getByRole('heading', { name: 'Keys of callers' }).waitFor();
+  await page.getByRole('heading', { name: 'Gateway keys' }).waitFor();
   expect(new URL(page.url()).pathname).toBe('/admin/keys');
 });
 

@@ -83,7 +83,7 @@ const budget = (perDay: number | null, fallback: object | null) => ({
 
 const dialog = () => page.getByRole('dialog');
 const press = (name: string) => dialog().getByRole('button', { name, exact: true }).click();
-const warning = () => dialog().getByRole('alert').getByText('This change refuses calls that pass');
+const warning = () => dialog().getByRole('alert').getByText('This change rejects calls that pass');
 const type = (label: string, text: string) =>
   dialog().getByLabel(label, { exact: true }).fill(text);
 
@@ -155,10 +155,10 @@ it('the review of a group counts calls without a price as free in the same step'
   await page.getByLabel('Budget per day', { exact: true }).fill('5');
   await page.getByRole('button', { name: 'Review change' }).click();
   const warnings = dialog().getByRole('region', { name: 'Warnings' });
-  await warnings.getByText('This change refuses calls that pass today').waitFor();
+  await warnings.getByText('This change rejects calls that pass today').waitFor();
   expect(await warnings.textContent()).toContain('The group "practice" has a budget');
   await press(COUNT_AS_FREE);
-  await expect.poll(() => warnings.getByText('This change refuses').count()).toBe(0);
+  await expect.poll(() => warnings.getByText('This change rejects').count()).toBe(0);
   await dialog().getByText('fallback_price').first().waitFor();
   await press('Apply change');
   await expect.poll(() => limitsOf('/groups/practice')).toMatchObject(budget(5, FREE));
@@ -167,11 +167,11 @@ it('the review of a group counts calls without a price as free in the same step'
 it('rotating a key without a grace period asks first, and with one it does not', async () => {
   page = await signedIn(browser, stage, '/admin/keys');
   await page.getByRole('button', { name: 'Rotate ci', exact: true }).click();
-  await dialog().getByLabel('The key before opens').selectOption({ label: 'not at all' });
+  await dialog().getByLabel('Grace period of the previous key').selectOption({ label: 'none' });
   await press('Rotate key');
   await warning().waitFor();
   await dialog().getByRole('button', { name: 'Rotate key anyway' }).waitFor();
-  await dialog().getByLabel('The key before opens').selectOption({ label: 'for 1 day longer' });
+  await dialog().getByLabel('Grace period of the previous key').selectOption({ label: '1 day' });
   await expect.poll(() => warning().count()).toBe(0);
   await press('Rotate key');
   await page.getByLabel('Secret', { exact: true }).waitFor();
@@ -180,7 +180,7 @@ it('rotating a key without a grace period asks first, and with one it does not',
 it('revoking a key says how many calls of the last hour that refuses', async () => {
   page = await signedIn(browser, stage, '/admin/keys');
   await page.getByRole('button', { name: 'Revoke ci', exact: true }).click();
-  await dialog().getByText(`(key_invalid): ci (${CALLS})`).waitFor();
+  await dialog().getByText(`(\`key_invalid\`): ci (${CALLS})`).waitFor();
   await press('Cancel');
   await page.getByRole('button', { name: 'Revoke other', exact: true }).click();
   await dialog().getByText('New calls are refused within 5 seconds').waitFor();

@@ -287,7 +287,7 @@ describe('the whole configuration', () => {
     );
     expect(status).toBe(200);
     expect(json.groups).toEqual(['glm']);
-    expect(json.warnings).toContain('Groups no longer there: old.');
+    expect(json.warnings).toContain('Removed groups: old.');
     const { json: config } = await ask('GET', '/config');
     expect(config.groups[0]).toMatchObject({
       match: { upstreams: ['zai', 'mine'] },
@@ -304,7 +304,7 @@ describe('the whole configuration', () => {
     });
     expect(status).toBe(200);
     expect(json.warnings).toContain(
-      '"shared" counts its models at every upstream, and every model at zai. For its models there alone write them as zai/gpt-4o.',
+      '"shared" counts its models at every upstream, and every model at zai. To count its models there only, write them as zai/gpt-4o.',
     );
     const groupsOf = async (model: string, upstream: string) => {
       const { json: tested } = await ask('POST', '/tester', { model, upstream });

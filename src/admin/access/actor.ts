@@ -16,40 +16,43 @@ import { readAccess } from './cloudflare-access.ts';
 import { refuseBlocked, slowDown } from './attempts.ts';
 import { readSession, requireSameSite, type SignedInActor } from './session.ts';
 
-/** Finds out who asks, and refuses who may not. Without an `ADMIN_TOKEN` everything is closed. */
+/** Authenticates a request, and checks its role. Without `ADMIN_TOKEN`, all admin routes are disabled. */
 export async function requireRole(context: AdminContext, needed: AdminRole): Promise<Actor> {
   requireOpen(context);
   const who = await identify(context);
   if (ADMIN_ROLES.indexOf(who.role) < ADMIN_ROLES.indexOf(needed)) {
-    throw new ProblemError(403, `This needs the role ${needed}; ${who.actor} has ${who.role}.`);
+    throw new ProblemError(
+      403,
+      `This request requires the role \`${needed}\`. \`${who.actor}\` has the role \`${who.role}\`.`,
+    );
   }
   return who;
 }
 
-/** Refuses everybody where no `ADMIN_TOKEN` is set, and says how to set it. */
+/** Throws if `ADMIN_TOKEN` is not set, and describes how to set it. */
 export function requireOpen({ env, req: { url } }: AdminContext): void {
   const fault = secretFault(env, 'ADMIN_TOKEN');
   if (fault === null) return;
   throw new ProblemError(
     403,
-    `The secret ADMIN_TOKEN ${fault}, so the admin routes are closed. Set it: ${howToSet(env, 'ADMIN_TOKEN', url)}`,
+    `The secret \`ADMIN_TOKEN\` ${fault}, so the admin routes are disabled. Set it: ${howToSet(env, 'ADMIN_TOKEN', url)}`,
     { way: { fault, ...settingHint(env, 'ADMIN_TOKEN', url) } },
   );
 }
 
-/** Checks a token that somebody gives. Failures are slowed down. */
+/** Checks a token. Failed attempts are slowed down. */
 export async function checkToken(context: AdminContext, given: string): Promise<SignedInActor> {
   refuseBlocked(context);
-  // Forms and files add white space at its ends, as they do to the secret itself.
+  // Forms and files add white space at the ends, to the token as well as to the secret.
   const { value } = cleanSecret(given);
   const known = value === null ? null : await knownByToken(context.env, value);
   if (known !== null) return known;
   await slowDown(context);
-  throw unknown('The token is not known here.');
+  throw unknown('The token is invalid.');
 }
 
-/** Lists everybody whose token may be right now: the one of the environment, and the admin keys. */
-async function everybody(env: Env, access: AdminAccess): Promise<SignedInActor[]> {
+/** Returns the actors with a valid token: that of the environment, and those of the admin keys. */
+async function validActors(env: Env, access: AdminAccess): Promise<SignedInActor[]> {
   const keys = access.adminKeys.filter(isLive);
   return [
     ...(await holderOfToken(env)),
@@ -57,14 +60,14 @@ async function everybody(env: Env, access: AdminAccess): Promise<SignedInActor[]
   ];
 }
 
-/** Knows the holder of `ADMIN_TOKEN`; nobody, where it is not set: an empty token would be that of everybody. */
+/** Returns the holder of `ADMIN_TOKEN`, or none if it is not set. Otherwise, an empty token would be valid. */
 async function holderOfToken(env: Env): Promise<SignedInActor[]> {
   const token = readSecret(env, 'ADMIN_TOKEN');
   if (token === null) return [];
   return [{ actor: TOKEN_ACTOR, role: 'admin', tokenHash: await secretHash(token) }];
 }
 
-/** Tells whether a key of the admin API opens anything still. */
+/** Returns whether an admin key is still valid. */
 export function isLive({ expires_at: at }: Pick<AdminKeyConfig, 'expires_at'>): boolean {
   return at === null || Date.parse(at) > Date.now();
 }
@@ -77,24 +80,26 @@ async function identify(context: AdminContext): Promise<Actor> {
     return { actor, role, via: 'token', expiresAt: null };
   }
   const access = await directoryOf(context.env).adminAccess();
-  const session = await readSession(context, access, await everybody(context.env, access));
+  const session = await readSession(context, access, await validActors(context.env, access));
   if (session !== null) {
     requireSameSite(context);
     return session;
   }
   const user = await readAccess(context);
-  if (user === null) throw unknown('Send `Authorization: Bearer <ADMIN_TOKEN>`, or sign in.');
+  if (user === null) {
+    throw unknown('Missing credentials. Send `Authorization: Bearer <ADMIN_TOKEN>`, or sign in.');
+  }
   if (user.isBrowser) requireSameSite(context);
   return user;
 }
 
 async function knownByToken(env: Env, given: string): Promise<SignedInActor | null> {
   const hash = await secretHash(given);
-  // The token of the environment needs no directory, so that it works while that is out of reach.
+  // The token of the environment is checked without the directory, so that it works while that is unreachable.
   const [holder] = await holderOfToken(env);
   if (holder !== undefined && isSameHash(hash, holder.tokenHash)) return holder;
-  const all = await everybody(env, await directoryOf(env).adminAccess());
-  // Every one is looked at, whichever it is, so that the time says nothing.
+  const all = await validActors(env, await directoryOf(env).adminAccess());
+  // All of them are compared, so that the response time does not reveal which one matches.
   return all.filter(({ tokenHash }) => isSameHash(hash, tokenHash))[0] ?? null;
 }
 

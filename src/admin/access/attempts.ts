@@ -5,30 +5,29 @@ import { addressOf, isOwnAddress } from '../../runtime/address.ts';
 import { pause } from '../../runtime/background.ts';
 import { ProblemError } from '../problem.ts';
 
-/** Maximum failed attempts of one address within a minute that cost nothing: people mistype. */
+/** Failed attempts of one address per minute that are not slowed down, because people mistype. */
 const FREE = 5;
 
-/** How long those after them wait for their answers, twice as long each time. */
+/** Delay of the responses to further attempts. It doubles each time. */
 const DELAY_MS_MIN = 100;
 const DELAY_MS_MAX = 2_000;
 
-/** Minimum failed attempts for which an address is not listened to, and how long: short for whoever has the token. */
+/** Failed attempts after which an address is blocked, and for how long. The time is short for legitimate users. */
 const BLOCKED_FROM = 20;
 const BLOCKED_MS = 10_000;
 
-/** Maximum addresses that an isolate remembers. */
 const ADDRESSES_MAX = 1_000;
 
-/** Addresses that are not listened to, and until when. */
+/** End of the block, by address. */
 const blockedUntil = new BoundedMap<string, number>(ADDRESSES_MAX);
 
-/** The part of a request that says where it comes from. */
+/** The part of a request that identifies its address. */
 interface SignInClient {
   readonly env: Env;
   readonly req: { readonly raw: Request };
 }
 
-/** Refuses an address that failed too often, before its token is looked at. */
+/** Rejects an address with too many failed attempts, before its token is checked. */
 export function refuseBlocked(context: SignInClient): void {
   const until = blockedUntil.get(addressFor(context)) ?? 0;
   const leftMs = until - steadyClock.now();
@@ -39,12 +38,12 @@ export function refuseBlocked(context: SignInClient): void {
   });
 }
 
-/** Makes somebody wait whose token was wrong. The directory counts, so that isolates do it together. */
+/** Delays the response to a wrong token. The directory counts failures across isolates. */
 export async function slowDown(context: SignInClient): Promise<void> {
   const address = addressFor(context);
   const failures = await directoryOf(context.env).failedAttempt(address);
   if (failures <= FREE) return;
-  // Who shares an address would be shut out together, so there it stays at the delay.
+  // A shared address is only delayed, because a block would affect all of its users.
   if (failures >= BLOCKED_FROM && isOwnAddress(context.env, address)) block(address);
   await pause(Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (failures - FREE - 1)));
 }

@@ -6,30 +6,30 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
 import type { AdminContext, Actor } from '../context.ts';
 
-/** Header in which Cloudflare Access says who asks. */
+/** Header in which Cloudflare Access identifies the user. */
 const HEADER = 'cf-access-jwt-assertion';
 
-/** How long keys are fresh: they change every six weeks, and the old one is published for a week more. */
+/** Time for which keys are cached. They change every six weeks, and the old one is published for another week. */
 const KEYS_FRESH_MS = 3_600_000;
 
-/** How long until keys are looked up again for one that is not known: it may be new, or forged. */
+/** Minimum time between two lookups for an unknown key, which may be new or forged. */
 const KEYS_RETRY_MS = 60_000;
 const KEYS_TIMEOUT_MS = 5_000;
 
 type Keys = NonNullable<Parameters<typeof verifyWithJwks>[1]['keys']>;
 
-/** This isolate's copy of the keys of one team. Plain data: requests may not share promises. */
+/** This isolate's copy of the keys of one team. Plain data only, because requests cannot share promises. */
 let known: { readonly team: string; readonly keys: Keys; readonly atMs: number } | null = null;
 
-/** Somebody whom Cloudflare Access has signed in. */
+/** A user whom Cloudflare Access has authenticated. */
 interface AccessUser extends Actor {
-  /** Sent along by a browser, whoever made it send the request. */
+  /** The browser adds the header to all requests, even to those that other sites cause. */
   readonly isBrowser: boolean;
 }
 
 /**
- * Finds out whom Cloudflare Access has signed in. Null: it is not set up here, the request has none of its tokens, or
- * one that is not good for this application.
+ * Returns the user whom Cloudflare Access has authenticated. null if Access is not configured, or the request has no
+ * valid token for this application.
  */
 export async function readAccess(context: AdminContext): Promise<AccessUser | null> {
   const { ACCESS_TEAM_DOMAIN: team = '', ACCESS_AUD: audience = '' } = context.env;
@@ -79,13 +79,13 @@ function isOfUnknownKey(error: unknown): boolean {
 async function keysOf(team: string, freshMs: number): Promise<Keys> {
   if (known?.team === team && steadyClock.now() - known.atMs < freshMs) return known.keys;
   const answer = await within(KEYS_TIMEOUT_MS, fetch(`${team}/cdn-cgi/access/certs`));
-  if (!answer.ok) throw new Error('The keys of Cloudflare Access cannot be read.');
+  if (!answer.ok) throw new Error('The keys of Cloudflare Access could not be read.');
   const { keys } = await answer.json<{ keys: Keys }>();
   known = { team, keys, atMs: steadyClock.now() };
   return keys;
 }
 
-/** Gives the role that the operator gives to whom Access lets in: to look, unless said otherwise. */
+/** Returns the role of users of Access: the configured one, or `viewer`. */
 function roleOf({ ACCESS_ROLE: role }: Env): AdminRole {
   return ADMIN_ROLES.find((one) => one === role) ?? 'viewer';
 }

@@ -9,22 +9,22 @@ import { ProblemError } from '../problem.ts';
 
 const encoder = new TextEncoder();
 
-/** How long a browser stays signed in: a working day. A key that is taken back ends it sooner. */
+/** Duration of a session: a working day. A revoked key ends it sooner. */
 const SESSION_S = 8 * 3_600;
 
 const COOKIE = 'headgate_session';
 
-/** Header that a change by cookie must have: no form and no other site can send it. */
+/** Header that a change by cookie requires, because no form and no other site can send it. */
 const OWN_HEADER = 'headgate-admin';
 
-/** Somebody whose token is right, and a digest that changes with the token. */
+/** An actor with a valid token, and a digest that changes with the token. */
 export interface SignedInActor extends Pick<Actor, 'actor' | 'role'> {
   readonly tokenHash: string;
 }
 
 /**
  * Derives the key that signs sessions from the stored key and `ADMIN_TOKEN`. A copy of the stored data cannot sign
- * sessions, and a new token ends all of them. Null: no token is set, so the admin routes are closed.
+ * sessions, and a new token ends all of them. null if no token is set, which disables the admin routes.
  */
 async function signingKey(env: Env, { sessionKey }: AdminAccess): Promise<CryptoKey | null> {
   const token = readSecret(env, 'ADMIN_TOKEN');
@@ -46,7 +46,7 @@ async function signingKey(env: Env, { sessionKey }: AdminAccess): Promise<Crypto
   );
 }
 
-/** Signs a browser in: the cookie holds who it is until when, signed, and nothing of the token. */
+/** Signs a browser in. The signed cookie contains the actor and the end of the session, but no part of the token. */
 export async function openSession(
   context: AdminContext,
   access: AdminAccess,
@@ -55,18 +55,23 @@ export async function openSession(
   const endsAtS = Math.floor(Date.now() / 1_000) + SESSION_S;
   const claims = { sub: known.actor, for: markOf(known), exp: endsAtS };
   const key = await signingKey(context.env, access);
-  if (key === null) throw new ProblemError(403, 'Sign-in is disabled. Set ADMIN_TOKEN first.');
+  if (key === null) {
+    throw new ProblemError(
+      403,
+      'Sign-in is disabled because `ADMIN_TOKEN` is not set. Set it first.',
+    );
+  }
   const cookie = await sign(claims, key, 'HS256');
   setCookie(context, COOKIE, cookie, { ...attributes(context), maxAge: SESSION_S });
   const { actor, role } = known;
   return { actor, role, via: 'session', expiresAt: new Date(endsAtS * 1_000).toISOString() };
 }
 
-/** Finds out whom the cookie of a request is about. Null: there is none, it has ended, or it was never ours. */
+/** Returns the actor of a request's cookie. null if there is none, it has ended, or Headgate did not sign it. */
 export async function readSession(
   context: AdminContext,
   access: AdminAccess,
-  everybody: readonly SignedInActor[],
+  actors: readonly SignedInActor[],
 ): Promise<Actor | null> {
   const cookie = getCookie(context, COOKIE);
   if (cookie === undefined) return null;
@@ -74,25 +79,24 @@ export async function readSession(
   if (key === null) return null;
   try {
     const claims = await verify(cookie, key, 'HS256');
-    // A token that was changed since, or a key that was removed, is nobody's any more.
-    const known = everybody.find((one) => one.actor === claims['sub']);
+    // The cookie is invalid if the token was changed or the key was removed since.
+    const known = actors.find((one) => one.actor === claims['sub']);
     if (known === undefined || markOf(known) !== claims['for']) return null;
     const expiresAt = new Date(Number(claims.exp) * 1_000).toISOString();
     return { actor: known.actor, role: known.role, via: 'session', expiresAt };
   } catch {
-    return null; // whatever is wrong with it: it opens nothing
+    return null; // An invalid cookie is ignored.
   }
 }
 
-/** Takes the cookie back. */
 export function closeSession(context: AdminContext): void {
   deleteCookie(context, COOKIE, attributes(context));
 }
 
 /**
- * Refuses what another site made the browser send, with its cookie: a change always, and a read that says so.
- * `SameSite=Strict` keeps other sites out, but not another application on a neighbouring host: those cannot send the header
- * without a preflight, whose answer does not allow it. A page of a configured origin brings a token instead.
+ * Rejects requests with a cookie that another site caused: every change, and reads with a foreign origin.
+ * `SameSite=Strict` blocks other sites, but not other applications on a neighbouring host. These cannot send the header
+ * without a preflight, which Headgate does not allow. Pages of configured origins send a token instead.
  */
 export function requireSameSite(context: AdminContext): void {
   const { method } = context.req;
@@ -101,29 +105,32 @@ export function requireSameSite(context: AdminContext): void {
     if (origin === undefined || isOwnOrigin(context, origin)) return;
     throw new ProblemError(
       403,
-      'A page of another host is let in by `Authorization: Bearer …` alone, and by no cookie.',
+      'Pages of another host cannot use the cookie. Send `Authorization: Bearer …` instead.',
     );
   }
   if (context.req.header(OWN_HEADER) === undefined) {
     throw new ProblemError(
       403,
-      `A change by a browser that is signed in needs the header ${OWN_HEADER}: 1.`,
+      `A change by a signed-in browser requires the header \`${OWN_HEADER}: 1\`.`,
     );
   }
   requireOwnOrigin(context, origin ?? '');
 }
 
-/** Refuses a page of another host. Behind a proxy that ends TLS the scheme is not the browser's. */
+/** Rejects a page of another host. The scheme is ignored, because a proxy that ends TLS changes it. */
 export function requireOwnOrigin(context: AdminContext, origin: string): void {
   if (isOwnOrigin(context, origin)) return;
-  throw new ProblemError(403, 'A browser may change something only from a page of this very host.');
+  throw new ProblemError(
+    403,
+    'A signed-in browser can make changes only from a page of the same host.',
+  );
 }
 
 function isOwnOrigin(context: AdminContext, origin: string): boolean {
   return isSameHost(origin, context.req.url);
 }
 
-/** Marks a token: changes with it and says nothing of it, the first 64 bits of its digest. */
+/** Identifies a token without revealing it: the first 64 bits of its digest. */
 function markOf({ tokenHash }: SignedInActor): string {
   return tokenHash.slice('sha256:'.length, 'sha256:'.length + 16);
 }

@@ -38,8 +38,9 @@ export async function status(context: StatusContext): Promise<Response> {
 
 async function requireTable({ env, executionCtx }: StatusContext): Promise<RoutingTable> {
   const table = await sureTable(env, executionCtx);
-  if (table === null)
+  if (table === null) {
     throw new ProblemError(503, 'The directory is unreachable at the moment. Retry later.');
+  }
   return table;
 }
 

@@ -28,8 +28,9 @@ export async function webhook(context: Context<{ Bindings: Env }>): Promise<Resp
 async function take({ env, req, executionCtx }: Context<{ Bindings: Env }>): Promise<Response> {
   const id = req.param('upstream') ?? '';
   const table = await routingTable(env, executionCtx);
-  if (table === null)
+  if (table === null) {
     throw new ProblemError(503, 'The configuration is unreachable at the moment. Retry later.');
+  }
   const entry = table.snapshot.config.upstreams.find((upstream) => upstream.id === id);
   const name = entry?.webhook_secret ?? null;
   if (name === null) {
@@ -51,8 +52,9 @@ async function take({ env, req, executionCtx }: Context<{ Bindings: Env }>): Pro
   }
   const body = new TextDecoder().decode(read.bytes);
   const signed = await isSigned(req.raw.headers, body, secret, Date.now()).catch(() => false);
-  if (!signed)
+  if (!signed) {
     throw new ProblemError(401, 'The signature does not match the secret, or is too old.');
+  }
   const end = endOf(body);
   // The provider retries the message.
   const isReported = end === null || (await reportEnd(env, table, id, end));

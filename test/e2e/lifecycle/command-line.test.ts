@@ -345,7 +345,7 @@ describe('configuring', () => {
   it.each([
     ['contains itself', 'a: &a [*a]\n', 'contains itself: the YAML alias at line 1, column 8'],
     ['is nested too deeply', `${'['.repeat(300)}${']'.repeat(300)}`, 'more than 100 levels deep'],
-    ['is no text', Buffer.from([0xff, 0xfe]), 'is not UTF-8 text'],
+    ['is no text', Buffer.from([0xff, 0xfe]), 'is not valid UTF-8 text'],
   ])(
     'every command ends with 2 and prints no stack for a document that %s',
     async (_name, text, said) => {
@@ -438,13 +438,13 @@ describe('configuring', () => {
     };
     const onTerminal = ['script', '-qec', command, '/dev/null'];
     const refused = await runToEnd(onTerminal, { cwd: ROOT, input: 'n\n', env });
-    expect(refused.out).toContain('will be refused with key_missing');
+    expect(refused.out).toContain('will be rejected with `key_missing`');
     expect(refused.out).toContain('Nothing was changed.');
     expect(refused.code).toBe(1);
     const made = await headgate(['keys', 'create', 'first']);
     expect(made).toMatchObject({
       code: 0,
-      err: expect.stringContaining('will be refused with key_missing'),
+      err: expect.stringContaining('will be rejected with `key_missing`'),
     });
     const before = practiceConfig(2)(stage.upstream);
     expect((await stage.admin.request('PUT', '/config', before)).status).toBe(200);
@@ -648,13 +648,13 @@ describe('import', () => {
       'clawith',
       'concurrency_groups:\n- { name: Kimi, max_concurrency: 3, providers: [kimi] }\n',
       'moonshot-cn',
-      'Provider "kimi" is the upstream "moonshot-cn".',
+      'Provider "kimi" became upstream "moonshot-cn".',
     ],
     [
       'litellm',
       'router_settings: {}\nmodel_list:\n- { model_name: m, litellm_params: { model: openai/gpt-4o, rpm: 5 } }\n',
       'rpm: 5',
-      'Set the secret UPSTREAM_OPENAI_API_KEY to what the environment variable OPENAI_API_KEY held.',
+      'Set the secret UPSTREAM_OPENAI_API_KEY to the value of the environment variable OPENAI_API_KEY.',
     ],
     [
       'picoclaw',

@@ -173,7 +173,7 @@ it('an ADMIN_TOKEN with white space inside closes the admin routes, and they say
     expect.objectContaining({ fault, detail: expect.stringContaining(`ADMIN_TOKEN ${fault}`) }),
   ]);
   expect(await (await fetch(url)).text()).toContain(
-    'CLOSED: the secret ADMIN_TOKEN has white space',
+    'DISABLED: the secret ADMIN_TOKEN has white space',
   );
   expect(script?.output()).not.toContain('stage admin');
 });

@@ -17,7 +17,7 @@ import {
 import { until } from '../support/lifecycle-wait.ts';
 
 const CALLS = 2;
-const REPORTED = new RegExp(`This change refuses calls that pass today: ${CALLS} of \\d+ calls`);
+const REPORTED = new RegExp(`This change rejects calls that pass today: ${CALLS} of \\d+ calls`);
 const HEADERS = { 'content-type': 'application/json' };
 
 /** Makes calls that are served. Workers hear of a new key within seconds. */
@@ -129,7 +129,7 @@ describe('the command line', () => {
       const before = await (await stage.admin.request('GET', '/keys/ci')).json();
       const refused = await onTerminal('n\n', ...args);
       expect(refused.out).toMatch(REPORTED);
-      expect(refused.out).toContain('(key_invalid): ci (2)');
+      expect(refused.out).toContain('(`key_invalid`): ci (2)');
       expect(refused.out).toContain('[y/N]');
       expect(refused.out).toContain('Nothing was changed.');
       expect(refused.code).toBe(1);
@@ -152,7 +152,7 @@ describe('the command line', () => {
   it('makes the change after a yes, with --yes, and in a script, which sees the warning', async () => {
     const agreed = await onTerminal('y\n', 'keys', 'rotate', 'ci', '--grace', '0');
     expect([agreed.code, agreed.out]).toEqual([0, expect.stringMatching(/\bhg_\w+/)]);
-    expect(agreed.out.match(/This change refuses/g)).toHaveLength(1);
+    expect(agreed.out.match(/This change rejects/g)).toHaveLength(1);
     const sure = await onTerminal('', 'keys', 'rotate', 'ci', '--grace', '0', '--yes');
     expect([sure.code, sure.out]).toEqual([0, expect.not.stringContaining('[y/N]')]);
     const scripted = await headgate('keys', 'revoke', 'ci');
@@ -197,7 +197,7 @@ describe('serve --config', () => {
     running.push(first);
     expect(first.warnings).toEqual([]);
     // The call that verifies a provider key is in no history, and another one may be part of that.
-    const reported = /This change refuses calls that pass today: [1-9]\d* of \d+ calls/;
+    const reported = /This change rejects calls that pass today: [1-9]\d* of \d+ calls/;
     const headers = { authorization: 'Bearer sk-test' };
     await call(`${first.url}/openai/v1/chat/completions`, headers, 1 + CALLS);
     const config = {

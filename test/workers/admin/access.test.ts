@@ -152,7 +152,7 @@ describe('roles', () => {
       const response = await worker.fetch(API + path, { method, headers });
       const text = await textOf(response);
       const isAllowed = rank >= ADMIN_ROLES.indexOf(needed);
-      const isRefused = response.status === 403 && text.includes(`needs the role ${needed}`);
+      const isRefused = response.status === 403 && text.includes(`requires the role \`${needed}\``);
       expect({ id, isRefused, text }).toEqual({ id, isRefused: !isAllowed, text });
       expect({ id, status: response.status }).not.toEqual({ id, status: 401 });
     }
@@ -178,7 +178,9 @@ describe('a session', () => {
   it('is opened by a short body only, since it is read before anybody is known', async () => {
     const long = await signIn('x'.repeat(9_000));
     expect(long.status).toBe(413);
-    expect(await long.json()).toMatchObject({ detail: 'A body may have at most 8192 bytes.' });
+    expect(await long.json()).toMatchObject({
+      detail: 'The body is too large. The maximum is 8192 bytes.',
+    });
     expect((await signIn('\u{1F511}'.repeat(500))).status).toBe(401);
   });
 

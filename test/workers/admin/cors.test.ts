@@ -136,8 +136,8 @@ describe('a page of a configured origin', () => {
   it('is nobody with the cookie of somebody who is signed in here', async () => {
     const headers = { origin: APP, cookie: await cookie(), 'headgate-admin': '1' };
     for (const [method, path, why] of [
-      ['GET', '/admin/api/groups', 'by no cookie'],
-      ['POST', '/admin/api/groups/all/resume', 'a page of this very host'],
+      ['GET', '/admin/api/groups', 'cannot use the cookie'],
+      ['POST', '/admin/api/groups/all/resume', 'a page of the same host'],
     ] as const) {
       const answer = await call(path, { method, headers });
       expect(answer.status).toBe(403);

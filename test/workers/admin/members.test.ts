@@ -140,7 +140,7 @@ describe('members that are taken', () => {
   it('are warned of while their secrets are not set, at every place that tells of secrets', async () => {
     const { json } = await admin('PUT', '/groups/g', { members: [A, B] });
     expect(json.warnings).toEqual([
-      'Group "g": the secret UPSTREAM_NOT_SET of its member "west:not-set" is not set. Until it is set, no call runs there.',
+      'Group "g": the secret `UPSTREAM_NOT_SET` of its member "west:not-set" is not set. Until it is set, no calls run there.',
     ]);
     const west = (await admin('GET', '/upstreams/west')).json;
     expect(west.member_secrets).toMatchObject([{ name: 'UPSTREAM_NOT_SET', is_set: false }]);
@@ -149,7 +149,7 @@ describe('members that are taken', () => {
     const groups = [{ name: 'g', members: [A, B] }];
     await configure({ ...DOCUMENT, groups });
     expect(await (await call('/')).text()).toContain(
-      'MISSING: the secret UPSTREAM_NOT_SET is not set, so no call of g runs at west:not-set',
+      'MISSING: the secret UPSTREAM_NOT_SET is not set, so no calls of g run at west:not-set',
     );
     const off = await admin('PUT', '/groups/g', { members: [A, { ...B, enabled: false }] });
     expect(off.json.warnings).toEqual([]);

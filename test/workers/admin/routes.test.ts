@@ -361,8 +361,8 @@ describe('a change that the directory cannot store', () => {
       expect(refused.status).toBe(503);
       expect(refused.headers.get('retry-after')).toBe('10');
       const { detail } = (await refused.json()) as { readonly detail: string };
-      expect(detail).toContain('check that the disk of its data folder has free space');
-      expect(detail).toContain('check before you retry');
+      expect(detail).toContain('check the free space on the disk of its data folder');
+      expect(detail).toContain('Check it before you retry');
       expect(detail).not.toContain(message);
     },
   );

@@ -124,7 +124,8 @@ describe('a change for a while', () => {
     expect(await lastEntry()).toMatchObject({
       actor: 'headgate:directory',
       version: before,
-      action: 'group a: temporary change ended, not reverted: limits.max_concurrency: it was changed since',
+      action:
+        'group a: temporary change ended, not reverted: limits.max_concurrency: it was changed since',
       changes: [],
     });
   });
@@ -199,10 +200,10 @@ describe('a change for a while', () => {
 
   it.each([
     [{ until: '2020-01-01T00:00:00Z' }, 'until', 'in the future'],
-    [{ until: 'tomorrow' }, 'until', 'expected an instant in UTC'],
+    [{ until: 'tomorrow' }, 'until', 'expected a UTC time'],
     [{ until: new Date(Date.now() + 40 * 86_400_000).toISOString() }, 'until', 'within 31 days'],
     [{ for_s: 0 }, 'for_s', '1'],
-    [{ for_s: 5, until: new Date(Date.now() + 60_000).toISOString() }, 'for_s', 'beside'],
+    [{ for_s: 5, until: new Date(Date.now() + 60_000).toISOString() }, 'for_s', 'combined'],
   ])('has an end that can be: %j is refused', async (query, path, says) => {
     const answer = await asAdmin('patchGroup', { params, query, body: { paused: true } });
     expect(answer).toMatchObject({
@@ -230,7 +231,7 @@ describe('a way back', () => {
     const later = await limit(12);
     await abortAllDurableObjects();
     expect(await undo(later)).toEqual([
-      `a: limits.max_concurrency goes back by itself at ${at}, as it did then.`,
+      `a: limits.max_concurrency reverts automatically at ${at}, as it did then.`,
     ]);
     expect(await limitNow()).toBe(8);
     expect(await temporaryNow()).toMatchObject([{ from: 5, to: 8, until: at }]);
@@ -262,7 +263,7 @@ describe('a way back', () => {
     await until(async () => expect(await limitNow()).toBe(5));
     const body = { version: then };
     const preview = { query: { as: 'rollback' }, body: body as never } as const;
-    const over = [expect.stringContaining('That is over: it stays so now.')];
+    const over = [expect.stringContaining('That time has passed, so the value is now permanent.')];
     expect(bodyOf(await asAdmin('previewConfig', preview)).warnings).toEqual(over);
     expect(bodyOf(await asAdmin('rollBack', { body })).warnings).toEqual(over);
     expect([await limitNow(), await temporaryNow()]).toEqual([8, []]);

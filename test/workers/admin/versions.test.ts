@@ -42,11 +42,11 @@ describe('versions', () => {
     expect([await read(version), await read(version - 1)]).toEqual([8, 5]);
   });
 
-  it('that are not kept are named', async () => {
+  it('that are not stored are named', async () => {
     const answer = await asAdmin('getConfig', { query: { version: 999_999 } });
     expect(answer).toMatchObject({
       status: 422,
-      problem: { errors: [{ path: 'version', message: expect.stringContaining('kept are') }] },
+      problem: { errors: [{ path: 'version', message: expect.stringContaining('stored are') }] },
     });
     const undo = await asAdmin('rollBack', { body: { undo: 999_999 } });
     expect(undo).toMatchObject({ status: 422, problem: { errors: [{ path: 'undo' }] } });
@@ -75,7 +75,7 @@ describe('versions', () => {
     const after = bodyOf(await asAdmin('listVersions'));
     expect(after.versions.map(({ version }) => version)).toEqual([after.version, ...real]);
     const pruned = await asAdmin('getConfig', { query: { version: after.version - 1 } });
-    const kept = `kept are ${real.at(-1)} to ${real[0]}, ${after.version}, it is not`;
+    const kept = `stored are ${real.at(-1)} to ${real[0]}, ${after.version}, it is not`;
     expect(pruned).toMatchObject({
       problem: { errors: [{ message: expect.stringContaining(kept) }] },
     });
@@ -226,7 +226,7 @@ describe('a rollback', () => {
         errors: [
           {
             path: 'groups[a].limits.max_concurrency',
-            message: 'changed since: it would go back to 5, and is 10 now',
+            message: 'changed since: it would revert to 5, and is now 10',
           },
         ],
       },
@@ -240,10 +240,10 @@ describe('a rollback', () => {
     });
     const kept = bodyOf(await asAdmin('rollBack', { body: { undo: bad, conflicts: 'keep' } }));
     expect([kept.version, await limitNow()]).toEqual([seen.version, 10]);
-    expect(kept.warnings[0]).toMatch(/left as it is: groups\[a\]\.limits/);
+    expect(kept.warnings[0]).toMatch(/left unchanged: groups\[a\]\.limits/);
     const all = bodyOf(await asAdmin('rollBack', { body: { undo: bad, conflicts: 'overwrite' } }));
     expect(await limitNow()).toBe(5);
-    expect(all.warnings[0]).toMatch(/taken back too: groups\[a\]\.limits/);
+    expect(all.warnings[0]).toMatch(/also reverted: groups\[a\]\.limits/);
   });
 
   it('says that it wants one way, and only one', async () => {
@@ -268,9 +268,9 @@ describe('a rollback', () => {
     const { warnings } = bodyOf(await asAdmin('rollBack', { body: { version: then } }));
     expect(warnings).toEqual(
       expect.arrayContaining([
-        'Keys made since, which stay: made.',
-        'Keys deleted since, which stay deleted: old.',
-        'Keys rotated, revoked or given another end since, which stay so: revoked.',
+        'Keys created since then remain: made.',
+        'Keys deleted since then remain deleted: old.',
+        'Keys rotated, revoked or given a new expiry since then remain so: revoked.',
       ]),
     );
     const { keys } = bodyOf(await asAdmin('getConfig'));
@@ -281,7 +281,9 @@ describe('a rollback', () => {
     const undo = await asAdmin('rollBack', { body: { undo: revoking } });
     expect(undo).toMatchObject({
       status: 409,
-      problem: { detail: expect.stringContaining('changed only which keys there are') },
+      problem: {
+        detail: expect.stringContaining('changed only the existence or validity of keys'),
+      },
     });
   });
 

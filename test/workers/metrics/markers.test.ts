@@ -142,7 +142,7 @@ describe('what happens to a pool', () => {
     expect(after.map(({ kind }) => kind)).toEqual(['created', 'paused', 'reset']);
     expect(after[2]).toMatchObject({
       label: 'Object restarted',
-      detail: 'Slots in use when it last wrote: 2',
+      detail: 'Slots in use at its last write: 2',
     });
     for (const { lease } of held) lease[Symbol.dispose]();
     for (const { leaseId } of held) await pool(name).release(leaseId, 'unused', null);

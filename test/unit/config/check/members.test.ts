@@ -67,7 +67,7 @@ describe('the schema refuses, with the path', () => {
     [
       'a pattern in place of a model',
       { members: [{ ...A, models: { 'claude-*': 'x' } }] },
-      'groups[0].members[0].models["claude-*"]: "claude-*" cannot be a name here: expected a model, and no pattern',
+      'groups[0].members[0].models["claude-*"]: "claude-*" cannot be a name here: expected the name of a model, not a pattern',
     ],
     [
       'a secret that is a key',
@@ -77,7 +77,7 @@ describe('the schema refuses, with the path', () => {
     [
       'a limit that only groups have',
       { members: [{ ...A, limits: { max_weight: 2 } }] },
-      'groups[0].members[0].limits.max_weight: unknown field "max_weight"; known here: max_concurrency',
+      'groups[0].members[0].limits.max_weight: unknown field "max_weight"; known fields: max_concurrency',
     ],
     [
       'a duration that is none',
