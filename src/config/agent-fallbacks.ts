@@ -1,8 +1,6 @@
-// Step 2, the fallbacks of agents. check-config.ts lists all steps.
-
 import { quoteName, type FieldError } from './field-error.ts';
 
-/** A model, the models that take over for it, and where the document says so. */
+/** A model and its fallbacks, with their path in the document. */
 interface Chain {
   readonly at: string;
   readonly model: unknown;
@@ -10,8 +8,8 @@ interface Chain {
 }
 
 /**
- * Lists the models that take over for each model: those of its own entries first, then those of the agents that begin with it.
- * Names that no model has, a second chain that says otherwise, and what cannot be read are omitted.
+ * Returns the fallbacks of each model: those of its own entries first, then those of the agents that begin with it.
+ * Unknown names, a second chain that differs, and unreadable parts are omitted.
  */
 export function chainsOf(
   own: readonly (readonly [model: string, fallbacks: readonly string[]])[],
@@ -30,28 +28,31 @@ export function chainsOf(
   ];
   for (const { at, model, fallbacks } of all) {
     const names = namesOf(fallbacks);
-    if (names === null) omitted.push({ path: at, message: 'expected a list of model_names' });
+    if (names === null) omitted.push({ path: at, message: 'expected a list of model_name values' });
     if (names === null || names.length === 0) continue;
     if (typeof model !== 'string' || !known.has(model)) {
-      const name = typeof model === 'string' ? `${quoteName(model)} is the model_name of` : 'names';
-      omitted.push({ path: at, message: `takes over for a model, and ${name} no entry` });
+      const message =
+        typeof model === 'string'
+          ? `${quoteName(model)} is not the model_name of an entry`
+          : 'names no model';
+      omitted.push({ path: at, message });
       continue;
     }
     for (const name of names.filter((each) => !known.has(each))) {
-      omitted.push({ path: at, message: `${quoteName(name)} is the model_name of no entry` });
+      omitted.push({ path: at, message: `${quoteName(name)} is not the model_name of an entry` });
     }
     const chain = [...new Set(names)].filter((name) => known.has(name) && name !== model);
     const before = chains.get(model);
     if (before === undefined) chains.set(model, chain);
     else if (before.join('\n') !== chain.join('\n')) {
-      const message = `"${model}" has other fallbacks already, and a group has one order of its members`;
+      const message = `"${model}" already has other fallbacks, and a group has one order of members`;
       omitted.push({ path: at, message });
     }
   }
   return chains;
 }
 
-/** Lists the chains of `agents`. What is of a wrong type is omitted. */
+/** Returns the chains of `agents`. Parts with a wrong type are omitted. */
 function chainsOfAgents(agents: unknown, omitted: FieldError[]): Chain[] {
   const { defaults, list } = fieldsAt(agents, 'agents', omitted);
   const usual = fieldsAt(defaults, 'agents.defaults', omitted);
@@ -73,7 +74,7 @@ function chainsOfAgents(agents: unknown, omitted: FieldError[]): Chain[] {
     ...each.flatMap((agent, index): Chain[] => {
       const at = `agents.list[${index}].model`;
       const { model } = fieldsAt(agent, `agents.list[${index}]`, omitted);
-      // A text is a model without fallbacks.
+      // A string is a model without fallbacks.
       if (typeof model === 'string') return [];
       const { primary, fallbacks } = fieldsAt(model, at, omitted);
       return [{ at: `${at}.fallbacks`, model: primary, fallbacks }];
@@ -92,7 +93,7 @@ function fieldsAt(
   return {};
 }
 
-/** Reads a list of names. Null: it is none. */
+/** Returns a list of names. null if the value is not one. */
 function namesOf(value: unknown): readonly string[] | null {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) return null;

@@ -1,13 +1,13 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { isSame } from './rebase.ts';
 
-/** Beginning of the names of all groups that a canary makes. */
+/** Prefix of the names of all groups that a canary creates. */
 export const CANARY_GROUP_PREFIX = 'canary-';
 
-/** Beginning of the models by which these groups match. No other call names such a model. */
+/** Prefix of the models that these groups match. No other call requests such a model. */
 export const CANARY_MODEL_PREFIX = 'headgate-canary-';
 
-/** Whether a canary made a group: by its name and by what it matches. */
+/** Whether a canary created a group, by its name and its match. */
 export function isCanaryGroup({
   name,
   match,
@@ -21,7 +21,7 @@ export function isCanaryGroup({
   );
 }
 
-/** Whether a change touches groups of a canary and nothing else, so that it is no version to go back to. */
+/** Whether a change affects groups of a canary only, so that it is not a version to roll back to. */
 export function isOfCanaryAlone(before: Config, next: Config): boolean {
   if (isSame(before.groups.filter(isCanaryGroup), next.groups.filter(isCanaryGroup))) return false;
   const others = (config: Config): Config => ({ ...config, groups: othersOf(config.groups) });

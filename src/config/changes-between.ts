@@ -1,23 +1,21 @@
-// Step 5: from two configurations to their differences. check-config.ts lists all steps.
-
 import type { AuditChange } from '../contract/audit.ts';
 import { fieldsBetween, type FieldDifference } from './field-paths.ts';
 
-/** Maximum changes of one entry that are written down; the rest is counted. */
+/** Maximum changes of one entry that are stored. The rest is counted. */
 const CHANGES_MAX = 100;
 
-/** Maximum characters of one value, and of all of an entry. A row of the database ends at 2 MB. */
+/** Maximum characters of one value, and of an entry. A database row is limited to 2 MB. */
 const VALUE_CHARACTERS_MAX = 4_000;
 const ENTRY_CHARACTERS_MAX = 64_000;
 
-/** Fields whose value is never written down. */
+/** Fields whose value is never stored. */
 const HIDDEN_FIELDS = new Set(['hash']);
 const HIDDEN = '(hidden)';
 
-/** Field of a receiver's address, which behind its host often holds what lets somebody send to it. */
+/** Field of a receiver's address. Its path often contains a credential for sending to it. */
 const ADDRESS_FIELD = 'url';
 
-/** Lists what is different between two documents, field by field. Parts of lists are told apart by name or id. */
+/** Returns the differences between two documents by field. Entries of lists are identified by name or id. */
 export function changesBetween(
   before: unknown,
   next: unknown,
@@ -42,7 +40,7 @@ function shownChange({ text, from, to }: FieldDifference): AuditChange {
   };
 }
 
-/** Writes a value down: without what is hidden, and not too long. */
+/** Returns a value as it is stored: without hidden parts, and with limited length. */
 export function shown(value: unknown, field: string): unknown {
   const text = JSON.stringify(value, (name, inner: unknown) =>
     typeof inner === 'string' ? shownText(inner, name === '' ? field : name) : inner,

@@ -46,8 +46,8 @@ export interface CheckOptions {
 }
 
 /**
- * Finds what the schema cannot check: contradictions between the parts of a configuration, and addresses that must not be
- * called. No message contains a credential.
+ * Finds what the schema cannot check: contradictions between the parts of a configuration, and addresses that must not
+ * be called. No message contains a credential.
  */
 export function checkConfig(
   config: Config,

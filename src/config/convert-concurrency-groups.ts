@@ -1,4 +1,4 @@
-// Step 2, of lists of groups that name models and providers. check-config.ts lists all steps.
+// Groups of Clawith, which list models and providers.
 
 import type * as z from 'zod';
 import { concurrencyGroupsSchema } from '../contract/config/foreign-schemas.ts';
@@ -10,16 +10,16 @@ import { placeNamed, type UpstreamInput } from './foreign-targets.ts';
 
 type ConcurrencyGroupEntry = z.output<typeof concurrencyGroupsSchema>['concurrency_groups'][number];
 
-/** Upstreams that the calls of a provider go to, by the name that the document has for it. */
+/** Upstreams of a provider's calls, by its name in the document. */
 interface ProviderUpstreams {
   readonly id: string;
-  /** An upstream that has to be made, at its address there. */
+  /** The upstream to create, with its address there. */
   readonly upstream?: UpstreamInput;
-  /** Set where accounts have hosts of their own, so that one id cannot stand for all of them. */
+  /** Set if each account has a host of its own, so that one id cannot represent all of them. */
   readonly hosts?: NonNullable<Provider['hostGlobs']>;
 }
 
-/** Turns groups that have models and providers as their members into ours. */
+/** Converts groups of models and providers. */
 export function convertConcurrencyGroups(document: unknown): Converted {
   const parsed = concurrencyGroupsSchema.safeParse(document);
   if (!parsed.success) return refused(parsed.error, concurrencyGroupsSchema, document);
@@ -44,7 +44,7 @@ export function convertConcurrencyGroups(document: unknown): Converted {
   };
 }
 
-/** Finds where a provider is, by its name in the system whose shape this is. */
+/** Returns the upstream of a provider, by its name in that system. */
 function placeOf(provider: string): ProviderUpstreams {
   const { id = providerIdOf(provider, 'clawith'), upstream } =
     placeNamed(provider, 'clawith') ?? {};
@@ -54,9 +54,9 @@ function placeOf(provider: string): ProviderUpstreams {
 }
 
 /**
- * Makes what a group matches. Models and providers are both its members there: a group has the calls of each model,
- * wherever it runs, and all calls of each provider. Here fields narrow one another, so that with both of them a
- * provider becomes all models at its upstream.
+ * Returns what a group matches. There, a group has the calls of each of its models wherever they run, and all calls of
+ * each of its providers. Here, fields narrow each other. With both models and providers, a provider therefore becomes
+ * all models at its upstream.
  */
 function matchOf({ models, providers }: ConcurrencyGroupEntry) {
   const places = providers.map(placeOf);
@@ -67,13 +67,16 @@ function matchOf({ models, providers }: ConcurrencyGroupEntry) {
   return { base_urls: places.flatMap(baseUrlsOf) };
 }
 
-/** Lists the addresses of a provider. Empty: nobody knows them here. */
+/** Returns the addresses of a provider. Empty if they are unknown. */
 function baseUrlsOf({ id, hosts, upstream }: ProviderUpstreams): readonly string[] {
   const one = upstream?.base_url ?? providerNamed(id)?.baseUrl ?? null;
   return hosts ?? (one === null ? [] : [one]);
 }
 
-/** Finds providers without an address beside one with hosts for each account, where the group goes by addresses. */
+/**
+ * Finds providers without an address in a group that matches by address, because another provider has a host for each
+ * account.
+ */
 function homeless({ models, providers }: ConcurrencyGroupEntry, at: number): FieldError[] {
   const places = providers.map(placeOf);
   if (models.length > 0 || places.every(({ hosts }) => hosts === undefined)) return [];
@@ -84,7 +87,7 @@ function homeless({ models, providers }: ConcurrencyGroupEntry, at: number): Fie
           {
             path: `concurrency_groups[${at}].providers[${index}]`,
             message:
-              'has no address that is known here; write the group in our own shape, with match.base_urls',
+              'has no known address; write the group in the shape of Headgate, with match.base_urls',
           },
         ],
   );
@@ -94,32 +97,32 @@ function noteOf(provider: string): string[] {
   const { id, upstream, hosts } = placeOf(provider);
   if (upstream !== undefined) {
     return [
-      `Provider "${provider}" became the upstream "${id}" at ${upstream.base_url}, as seen from where Headgate runs.`,
+      `Provider "${provider}" became upstream "${id}" at ${upstream.base_url}. Headgate must be able to reach this address.`,
     ];
   }
   if (hosts !== undefined) {
     return [
-      `Provider "${provider}" is every upstream at ${hosts.join(', ')}; each account has a host of its own, so add yours as upstreams.`,
+      `Provider "${provider}" matches every upstream at ${hosts.join(', ')}. Each account has a host of its own, so add yours as upstreams.`,
     ];
   }
   if (baseUrlsOf(placeOf(provider)).length === 0) {
     return [
-      `Provider "${provider}" has no host that is known here: it is the upstream "${id}", which must be there.`,
+      `Provider "${provider}" has no known host. It became upstream "${id}", which must exist.`,
     ];
   }
-  return id === provider ? [] : [`Provider "${provider}" is the upstream "${id}".`];
+  return id === provider ? [] : [`Provider "${provider}" became upstream "${id}".`];
 }
 
-/** Says of an entry with models and providers how it was read. */
+/** Explains how an entry with models and providers was converted. */
 function bothNote({ name, models, providers }: ConcurrencyGroupEntry): string[] {
   if (models.length === 0 || providers.length === 0) return [];
   const ids = providers.map((provider) => placeOf(provider).id);
   return [
-    `"${name}" counts its models at every upstream, and every model at ${ids.join(', ')}. For its models there alone write them as ${ids[0]}/${models[0]}.`,
+    `"${name}" counts its models at every upstream, and every model at ${ids.join(', ')}. To count its models there only, write them as ${ids[0]}/${models[0]}.`,
   ];
 }
 
-/** Translates paths back: providers that nobody knows, addresses that may not be called, a group with another rank. */
+/** Translates paths back to the document, for unknown providers, forbidden addresses and changed ranks. */
 function rollbackPath(
   entries: readonly ConcurrencyGroupEntry[],
   upstreams: readonly UpstreamInput[],

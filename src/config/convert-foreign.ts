@@ -1,8 +1,6 @@
-// Step 2: from the shape of another system to ours. check-config.ts lists all steps.
-//
-// A new shape is an entry of FOREIGN_SHAPES and a file `convert-*.ts` with its `convert`. That takes over what it can,
-// and lists the rest in `omitted`, each part with its path in the document. What decides where calls go, or what they
-// may cost, is taken over or omitted with the whole entry it belongs to.
+// Conversion of documents of other systems. A new shape is an entry of FOREIGN_SHAPES and a file `convert-*.ts` with
+// its `convert`. It converts what it can, and lists the rest in `omitted`, each part with its path in the document. A
+// part that decides where calls go or what they may cost is either converted, or omitted with its whole entry.
 
 import type * as z from 'zod';
 import {
@@ -18,26 +16,26 @@ import { convertModelsOfAgents, isModelsOfAgents } from './convert-models-of-age
 import { formatPath } from './field-error.ts';
 import { named, refused, type Converted, type Origin } from './foreign-groups.ts';
 
-/** Where a document comes from, as far as the caller knows. */
+/** Origin of a document, as far as it is known. */
 export interface ForeignSource {
-  /** The system that it is of, as `headgate import` names it. Absent: the fields of the document decide. */
+  /** The system of the document, as `headgate import` names it. If absent, the fields of the document decide. */
   readonly system?: string;
-  /** Environment that variables in the document are read from. Absent: none is known. */
+  /** Environment for variables in the document. Absent if unknown. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 /** The shape of another system's documents. */
 interface ForeignShape {
-  /** Systems that have it, as `headgate import` names them. */
+  /** Systems with this shape, as `headgate import` names them. */
   readonly systems: readonly string[];
-  /** Fields at the top of such a document, at least one of which it has. `list`: the document is a list. */
+  /** Top-level fields, of which such a document has at least one. `list` means that the document is a list. */
   readonly fields: readonly string[];
-  /** Tells documents of this shape from others with the same fields. Absent: the fields decide. */
+  /** Distinguishes documents of this shape from others with the same fields. If absent, the fields decide. */
   readonly isMeant?: (document: Readonly<Record<string, unknown>>) => boolean;
   readonly convert: (document: unknown, source: ForeignSource) => Converted;
 }
 
-/** Every shape that an import takes. The first one that fits a document counts. */
+/** All shapes. The first one that matches a document applies. */
 const FOREIGN_SHAPES: readonly ForeignShape[] = [
   {
     systems: ['picoclaw'],
@@ -77,23 +75,23 @@ const FOREIGN_SHAPES: readonly ForeignShape[] = [
   },
 ];
 
-/** Systems whose documents are imported, as `headgate import` names them. */
+/** Systems whose documents can be imported, as `headgate import` names them. */
 export const DOCUMENT_SYSTEMS: readonly string[] = [
   ...new Set(FOREIGN_SHAPES.flatMap(({ systems }) => systems)),
 ].toSorted();
 
-/** Lists the fields by which the documents of a system are known. */
+/** Returns the fields that identify documents of a system. */
 export function fieldsOfSystem(system: string): string[] {
   return FOREIGN_SHAPES.flatMap(({ systems, fields }) => (systems.includes(system) ? fields : []));
 }
 
-/** A shape that fits a document, and the field at its top that says so. */
+/** A shape that matches a document, and the top-level field that identifies it. */
 export interface FittingShape {
   readonly field: string;
   readonly convert: (source: ForeignSource) => Converted;
 }
 
-/** Finds the shapes that fit a document, each by a field of its own. */
+/** Returns the shapes that match a document, each with its own field. */
 export function foreignShapesOf(document: unknown, { system }: ForeignSource): FittingShape[] {
   const fields = Array.isArray(document) ? ['list'] : Object.keys(Object(document));
   const taken = new Set<string>();
@@ -125,7 +123,7 @@ function convertRate(document: unknown): Converted {
   return rateLimits([parsed.data], () => []);
 }
 
-/** Makes a group of the limits of each model. */
+/** Converts the limits of each model to a group. */
 function rateLimits(
   entries: readonly z.output<typeof rateLimitSchema>[],
   placeOf: (index: number) => (string | number)[],

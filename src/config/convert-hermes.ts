@@ -1,5 +1,3 @@
-// Step 2, of the configuration of Hermes Agent. check-config.ts lists all steps.
-
 import { hermesPartsSchema } from '../contract/config/hermes-schema.ts';
 import type { FieldError } from './field-error.ts';
 import { readWithoutWrong } from './foreign-fields.ts';
@@ -7,7 +5,7 @@ import { freeName, groupNameOf, type Converted } from './foreign-groups.ts';
 import { TIER_MAX, type GroupInput } from './foreign-members.ts';
 import { FALLBACK_AFTER_MS, HermesReading, type Spill, type Used } from './hermes-reading.ts';
 
-/** Fields by which such a document is known. */
+/** Fields that identify such a document. */
 export const HERMES_FIELDS: readonly string[] = [
   'custom_providers',
   'fallback_providers',
@@ -17,15 +15,15 @@ export const HERMES_FIELDS: readonly string[] = [
   'model',
 ];
 
-/** Tells a document of Hermes from others with a field `model`. */
+/** Distinguishes a document of Hermes from others with a field `model`. */
 export function isHermes({ model, ...rest }: Readonly<Record<string, unknown>>): boolean {
   if (typeof model === 'object' && model !== null && !('rate_limit' in rest)) return true;
   return Object.keys(rest).some((name) => HERMES_FIELDS.includes(name));
 }
 
 /**
- * Turns the providers of Hermes into upstreams and groups: limits of calls at once into slots, pools of keys into members,
- * fallbacks into other upstreams that calls spill to. Hermes itself goes on as it is, with base URLs that lead here.
+ * Converts the providers of Hermes to upstreams and groups: limits of concurrent calls become slots, pools of keys
+ * become members, and fallbacks become spill targets. Hermes itself stays as it is, with base URLs of Headgate.
  */
 export function convertHermes(document: unknown): Converted {
   const omitted: FieldError[] = [];
@@ -70,20 +68,20 @@ export function convertHermes(document: unknown): Converted {
   };
 }
 
-/** Finds what an endpoint says otherwise than one at the same address, whose upstream it would be. */
+/** Finds settings of an endpoint that differ from those of another endpoint with the same address. */
 function conflictOf(before: Used, other: Used): FieldError[] {
   if (before.entryAt !== null && before.entryAt === other.entryAt) return [];
   const fields = ['secrets', 'slots', 'startsPerS', 'models'] as const;
   const isOtherwise = fields.some((field) => {
-    const said = JSON.stringify(other[field]);
-    return !['null', '[]', JSON.stringify(before[field])].includes(said);
+    const stated = JSON.stringify(other[field]);
+    return !['null', '[]', JSON.stringify(before[field])].includes(stated);
   });
   if (!isOtherwise) return [];
-  const message = `has the address of ${before.at}, with another key or limit, and one upstream has one of each. Make it an upstream of its own, and lead Hermes there`;
+  const message = `has the same address as ${before.at} but another key or limit, and one upstream has one of each. Create an upstream for it, and point Hermes there`;
   return [{ path: other.at, message }];
 }
 
-/** Makes the groups of an upstream. None: nothing is said of it that a group holds. */
+/** Returns the groups of an upstream. Empty without a setting that needs a group. */
 function groupsOf(
   { place, secrets, isInTurn, slots, startsPerS, models }: Used,
   isMain: boolean,
@@ -100,7 +98,7 @@ function groupsOf(
   if (!hasMembers) reading.setAuth(place, secrets);
   if (hasMembers && slots !== null) {
     reading.notes.add(
-      `max_concurrent ${slots} of ${id} is for each of its ${secrets.length} keys.`,
+      `max_concurrent ${slots} of ${id} applies to each of its ${secrets.length} keys.`,
     );
   }
   const whole: GroupInput = {

@@ -1,5 +1,3 @@
-// Step 2, of LiteLLM's lists of deployments. check-config.ts lists all steps.
-
 import * as z from 'zod';
 import { modelListSchema } from '../contract/config/foreign-schemas.ts';
 import { LITELLM_PARTS_OF_PROVIDERS, litellmProvider } from '../providers/litellm-names.ts';
@@ -21,7 +19,7 @@ const listSchema = z.looseObject({
   model_list: z.array(z.unknown()).min(1).max(1_000),
 });
 
-/** Parts of a document that are read beside its list. */
+/** Parts of a document that are read in addition to its list. */
 const READ_PARTS = new Set([
   'credential_list',
   'environment_variables',
@@ -30,7 +28,7 @@ const READ_PARTS = new Set([
   'router_settings',
 ]);
 
-/** Parts that LiteLLM reads, and that have no counterpart. It ignores all others, which hold anchors. */
+/** Parts of LiteLLM without a counterpart. LiteLLM ignores all other parts, which hold anchors. */
 const OTHER_PARTS = new Set([
   'assistant_settings',
   'callback_settings',
@@ -55,17 +53,17 @@ function reportOthers(document: UnknownFields, report: ImportReport): void {
   const ignored = names.filter((name) => !READ_PARTS.has(name) && !OTHER_PARTS.has(name));
   for (const name of names) {
     if (OTHER_PARTS.has(name)) report.omit(name, 'has no counterpart');
-    if (name === 'include') report.omit(name, 'names files, which only headgate import reads');
+    if (name === 'include') report.omit(name, 'names files, which only `headgate import` reads');
   }
   const unknown = ignored.filter((name) => name !== 'include');
   if (unknown.length > 0) {
     report.notes.add(
-      `Ignored, because LiteLLM knows no such fields: ${unknown.map(quoteName).join(', ')}.`,
+      `Ignored fields, which LiteLLM does not have: ${unknown.map(quoteName).join(', ')}.`,
     );
   }
 }
 
-/** Turns the deployments of one name into a group with them as its members. */
+/** Converts the deployments of each name to a group with members. */
 export function convertModelList(
   document: unknown,
   env: Readonly<Record<string, string | undefined>> = {},
@@ -127,7 +125,7 @@ export function convertModelList(
   };
 }
 
-/** Translates a path back into the list, by the places in it that each group was made of. */
+/** Translates a path back to the list, by the deployments of each group. */
 function rollbackPath(groups: readonly (readonly ReadDeployment[])[]): (path: string) => string {
   const fields: Readonly<Record<string, string>> = {
     secret: 'api_key',
@@ -143,7 +141,9 @@ function rollbackPath(groups: readonly (readonly ReadDeployment[])[]): (path: st
   };
 }
 
-/** Reads the credentials that deployments name. Variables that are no keys are resolved with the deployment. */
+/**
+ * Returns the credentials that deployments use, by name. Variables other than keys are resolved with the deployment.
+ */
 function credentialsOf(
   document: UnknownFields,
   environment: Environment,
@@ -159,7 +159,7 @@ function credentialsOf(
   );
 }
 
-/** Finds the base URL that a document sets for all deployments of a provider. */
+/** Returns the base URL that a document sets for all deployments of a provider. */
 function basesOf(environment: Environment, { openaiBase }: LitellmSettings) {
   return (named: string): string | undefined => {
     const word = named.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
@@ -168,7 +168,7 @@ function basesOf(environment: Environment, { openaiBase }: LitellmSettings) {
   };
 }
 
-/** Lists providers whose budget cannot be taken over. Their models would cost more than was allowed. */
+/** Returns the providers with a budget that cannot be converted. Their models could cost more than allowed. */
 function providersWithoutBudget({ providerBudgets }: LitellmSettings): ReadonlySet<string> {
   return new Set(
     [...providerBudgets].flatMap(([name, { budget }]) => (budget === null ? [idOf(name)] : [])),
@@ -179,14 +179,14 @@ function idOf(provider: string): string {
   return litellmProvider(provider)?.id ?? provider;
 }
 
-/** Fields of a deployment that limit it, by the limits that they become. */
+/** Limits of a group, and the fields of a deployment that they come from. */
 const LIMIT_FIELDS = [
   ['max_concurrency', 'max_parallel_requests'],
   ['rpm', 'rpm'],
   ['tpm', 'tpm'],
 ] as const;
 
-/** Reports limits of deployments that are members of several groups: each group counts for itself. */
+/** Reports limits of deployments that are members of several groups, because each group counts separately. */
 function reportSharedLimits(
   { madeOf, groups }: Grouped<ReadDeployment>,
   report: ImportReport,
@@ -198,12 +198,12 @@ function reportSharedLimits(
     );
     const [, field] = LIMIT_FIELDS.find(([limit]) => typeof limits?.[limit] === 'number') ?? [];
     if (field === undefined || names.length < 2) continue;
-    const message = `counts in each of the groups ${names.join(', ')} alone, so that up to ${names.length} times as many calls may go there`;
+    const message = `applies in each of the groups ${names.join(', ')} separately, so up to ${names.length} times as many calls may go there`;
     report.omit(`${at}.litellm_params.${field}`, message);
   }
 }
 
-/** Makes the budgets of members: their own, and those of their providers. What several share is divided among them. */
+/** Returns the budgets of members: their own, and their share of their provider's. */
 function budgetsOfMembers(
   madeOf: readonly (readonly ReadDeployment[])[],
   { providerBudgets }: LitellmSettings,
@@ -227,12 +227,14 @@ function budgetsOfMembers(
     const id = idOf(name);
     const places = all.filter(({ provider }) => provider === id).length;
     if (places === 0) {
-      report.omit(path, 'names a provider that no imported model is at');
+      report.omit(path, 'names a provider without an imported model');
       continue;
     }
     if (budget.note !== undefined) report.notes.add(`${budget.note} (${path}).`);
     if (places > 1) {
-      report.notes.add(`${path} is divided among ${places} members, because each counts alone.`);
+      report.notes.add(
+        `${path} is divided among ${places} members, because each counts separately.`,
+      );
     }
     const share = sharedBudget(budget.budget, places);
     for (const deployment of new Set(all)) if (deployment.provider === id) add(deployment, share);
@@ -243,13 +245,13 @@ function budgetsOfMembers(
 /** Maximum patterns of a group. */
 const PATTERNS_MAX = 200;
 
-/** Makes the group over all imported models that limits of the whole proxy become. */
+/** Returns the group for the limits of the whole proxy, over all imported models. */
 function overallGroup(
   groups: readonly GroupInput[],
   { overall: { maxConcurrency, budget } }: LitellmSettings,
   report: ImportReport,
 ): GroupInput[] {
-  // Without models, the group would be over everything else that Headgate serves.
+  // Without models, the group would match all other calls of Headgate too.
   if (groups.length === 0 || (maxConcurrency === null && budget === null)) return [];
   if (budget?.note !== undefined) report.notes.add(`${budget.note} (litellm_settings.max_budget).`);
   const models = groups.flatMap(({ match }) => match?.models ?? []);

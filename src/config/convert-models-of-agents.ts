@@ -1,4 +1,4 @@
-// Step 2, of lists of models as agents keep them. check-config.ts lists all steps.
+// Lists of models of PicoClaw.
 
 import type * as z from 'zod';
 import { agentModelListSchema, agentModelSchema } from '../contract/config/foreign-schemas.ts';
@@ -36,16 +36,16 @@ interface AgentModelEntry {
   readonly model: AgentModel;
 }
 
-/** Fields that are read. Agents keep the others, and go on by them. */
+/** Fields that are read. PicoClaw keeps using the others. */
 const READ = new Set([...Object.keys(agentModelSchema.shape), '_comment']);
 
-/** Dialects that a provider is called in at whatever address. Others are called as OpenAI is. */
+/** Dialects that a provider has at every address. Other providers are called with the dialect of OpenAI. */
 const OWN_DIALECTS: readonly (Dialect | undefined)[] = ['gemini', 'azure', 'bedrock'];
 
 /** Maximum time for which a call holds its slot. */
 const HOLD_MAX_MS = 86_400_000;
 
-/** Tells a list of models whose entries are flat from one of deployments. */
+/** Distinguishes a list with flat entries from a list of deployments. */
 export function isModelsOfAgents(document: unknown): boolean {
   const { model_list: list } = Object(document) as { readonly model_list?: unknown };
   return (
@@ -56,9 +56,9 @@ export function isModelsOfAgents(document: unknown): boolean {
 }
 
 /**
- * Turns such a list into groups with members: one for each name, with a member for each entry of it and for each further
- * key. An entry whose rate is used up is passed over there while another of its name has some left, which is what members
- * do. Fallbacks are members of later tiers.
+ * Converts such a list to groups with members: a group for each name, with a member for each of its entries and for
+ * each further key. PicoClaw skips an entry without any rate left while another entry of its name has some, which is
+ * what members do. Fallbacks become members of later tiers.
  */
 export function convertModelsOfAgents(document: unknown): Converted {
   const parsed = agentModelListSchema.safeParse(document);
@@ -66,7 +66,7 @@ export function convertModelsOfAgents(document: unknown): Converted {
   const { model_list: list, agents, ...others } = parsed.data;
   const reading = new AgentReading();
   const entries = list.flatMap((value, index) => reading.entry(value, index));
-  // The command line runs this under Node 20, which has no Map.groupBy.
+  // The command line runs this code in Node 20, which has no Map.groupBy.
   const byName = new Map<string, AgentModelEntry[]>();
   for (const entry of entries) {
     const { model_name: name } = entry.model;
@@ -88,13 +88,13 @@ export function convertModelsOfAgents(document: unknown): Converted {
       paths.push(built.paths);
       continue;
     }
-    const message = `would become the group "${built.group.name}", as another name does`;
+    const message = `would get the group name "${built.group.name}", which another entry has; rename one of them`;
     reading.omitted.push({ path: `${own[0]?.at}.model_name`, message });
   }
   for (const { at, model } of entries) {
     const inGroups = paths.filter((own) => own.includes(at)).length;
     if (!model.rpm || inGroups < 2) continue;
-    const message = `counts in each of the ${inGroups} groups alone that have this entry, so that up to ${inGroups} times as many calls may go there`;
+    const message = `applies in each of the ${inGroups} groups with this entry separately, so up to ${inGroups} times as many calls may go there`;
     reading.omitted.push({ path: `${at}.rpm`, message });
   }
   const kept = [
@@ -121,7 +121,6 @@ export function convertModelsOfAgents(document: unknown): Converted {
   };
 }
 
-/** Reads the entries of a list one by one. */
 class AgentReading {
   readonly made = new MadeUpstreams();
   readonly secrets = new ForeignSecrets();
@@ -139,7 +138,7 @@ class AgentReading {
     return [];
   }
 
-  /** Makes the group of one name. Null: none of its entries has an address. */
+  /** Returns the group of one name. null if none of its entries has an address. */
   group(
     title: string,
     own: readonly AgentModelEntry[],
@@ -151,7 +150,7 @@ class AgentReading {
     const entries = tiers.flatMap((each, index) =>
       each.slice(0, MEMBERS_MAX + 1).map((entry) => ({ entry, tier: tier(index) })),
     );
-    // The first that is too many is omitted, and says so for those behind it.
+    // The first entry above the maximum is omitted, and its message stands for the rest.
     const deployments = entries
       .slice(0, MEMBERS_MAX + 1)
       .flatMap((each) => this.#deployments(each.entry, each.tier));
@@ -165,7 +164,7 @@ class AgentReading {
     if (name === '') {
       this.omitted.push({
         path: `${own[0]?.at}.model_name`,
-        message: 'no group name can be made of this',
+        message: 'has no letter or digit for the name of a group; rename it',
       });
       return null;
     }
@@ -177,7 +176,7 @@ class AgentReading {
       group: {
         name,
         match: { models: [title] },
-        // With one member nothing else can take a call that is late: it ends, as there.
+        // With one member, no other member can take a late call. The call ends, as in PicoClaw.
         members: isAlone ? members.map(withoutTimeout) : [...members],
         ...(isAlone && timeout !== undefined
           ? { holds: { max_hold_ms: Math.min(HOLD_MAX_MS, timeout) } }
@@ -187,14 +186,14 @@ class AgentReading {
     };
   }
 
-  /** Makes a deployment for each key of an entry. */
+  /** Returns a deployment for each key of an entry. */
   #deployments(entry: AgentModelEntry, tier: number | null): Deployment[] {
     const { at, model } = entry;
     const { provider, name } = providerOf(model);
     const place = this.#placeOf(entry, provider);
     if (place === null) return [];
     if (model.enabled === false) {
-      this.notes.add(`${at} is disabled there, so its member is disabled here.`);
+      this.notes.add(`${at} is disabled, so its member is disabled too.`);
     }
     const timeout = Math.ceil((model.request_timeout ?? 0) * 1_000);
     const member = {
@@ -232,13 +231,13 @@ class AgentReading {
     const place = placeNamed(provider, 'picoclaw');
     if (place === null) {
       const path = `${at}.${model.provider ? 'provider' : 'model'}`;
-      const message = `names no provider with an address of its own (${quoteNoKey(provider)}); add api_base`;
+      const message = `names no provider with a known address (${quoteNoKey(provider)}); add api_base`;
       this.#omitOnce({ path, message });
     }
     return place;
   }
 
-  /** Names the secrets of an entry's keys. One without keys has that of its provider, unless it needs none. */
+  /** Returns the secrets of an entry's keys. Without keys, it uses that of its provider, unless it needs none. */
   #secretsOf({ at, index, model }: AgentModelEntry, place: ForeignTarget): (string | null)[] {
     const keys = [...new Set(keysOf(model))];
     if (keys.length > 0) {
@@ -256,7 +255,7 @@ class AgentReading {
   }
 }
 
-/** Finds the dialect that a provider is called in. Undefined: that of the host, or else OpenAI's. */
+/** Returns the dialect of a provider. undefined means that of the host, or else that of OpenAI. */
 function spokenBy(provider: string): Dialect | undefined {
   if (/-(?:messages|anthropic)$/.test(provider)) return 'anthropic';
   const { dialect } = providerNamed(providerIdOf(provider, 'picoclaw')) ?? {};
@@ -269,7 +268,7 @@ function withoutTimeout(member: MadeMembers['members'][number]): MadeMembers['me
   return alone;
 }
 
-/** Reads the provider of an entry, and the name of the model there. */
+/** Returns the provider of an entry, and the name of its model there. */
 function providerOf({ provider, model }: AgentModel): {
   readonly provider: string;
   readonly name: string;
@@ -280,7 +279,7 @@ function providerOf({ provider, model }: AgentModel): {
   return { provider: model.slice(0, slash).toLowerCase(), name: model.slice(slash + 1) };
 }
 
-/** Lists the keys of an entry, in either of the fields that they stand in. */
+/** Returns the keys of an entry, from either of the two fields. */
 function keysOf({ api_keys: several, api_key: one }: AgentModel): readonly string[] {
   return several.length > 0 || !one ? several.filter((key) => key !== '') : [one];
 }

@@ -1,5 +1,3 @@
-// Step 2, of configs of Portkey's. check-config.ts lists all steps.
-
 import { below, type FieldError } from './field-error.ts';
 import { freeName, groupNameOf, type Converted } from './foreign-groups.ts';
 import {
@@ -15,7 +13,7 @@ import { deploymentOf, listUnread, modelOf, type PortkeyParts } from './portkey-
 import { omitNested, strategySettings } from './portkey-settings.ts';
 import { readNode, tiersOf, type PortkeyNode, type TargetTiers } from './portkey-tree.ts';
 
-/** Fields by which such a config is known. */
+/** Fields that identify such a config. */
 export const PORTKEY_FIELDS: readonly string[] = [
   'strategy',
   'targets',
@@ -24,7 +22,7 @@ export const PORTKEY_FIELDS: readonly string[] = [
   'override_params',
 ];
 
-/** Tells a config of Portkey's from other documents with such a field. */
+/** Distinguishes a config of Portkey from other documents with such a field. */
 export function isPortkeyConfig(document: Readonly<Record<string, unknown>>): boolean {
   const { strategy, targets, provider, virtual_key: key, override_params: params } = document;
   if (targets !== undefined || strategy !== undefined || params !== undefined) return true;
@@ -32,9 +30,9 @@ export function isPortkeyConfig(document: Readonly<Record<string, unknown>>): bo
 }
 
 /**
- * Turns the targets of a config into the members of a group: those of a fallback into tiers, weights into weights. A config
- * belongs to each call that names it there. Here calls come to a group by their model, so the model that the config puts
- * into calls becomes the one that callers ask for.
+ * Converts the targets of a config to members of a group: targets of a fallback become tiers, and weights stay weights.
+ * At Portkey, each call names its config. In Headgate, calls find their group by model, so the model that the config
+ * sets becomes the one that callers request.
  */
 export function convertPortkey(document: unknown): Converted {
   const omitted: FieldError[] = [];
@@ -69,7 +67,7 @@ interface BuiltGroup {
   readonly members: MadeMembers;
 }
 
-/** Makes the group of one branch. Null: nothing is left of it. */
+/** Returns the group of one branch. null if nothing of it is left. */
 function groupOf(
   branch: Branch,
   root: PortkeyNode,
@@ -82,15 +80,15 @@ function groupOf(
     omitNested(strategy, path, to);
   });
   const first = tiers.flat().flatMap((leaf) => modelOf(leaf.node).asked ?? [])[0];
-  const asked = branch.models === null ? (first ?? []) : nameable(branch, tiers, to);
-  const names = typeof asked === 'string' ? [asked] : asked;
+  const requested = branch.models === null ? (first ?? []) : nameable(branch, tiers, to);
+  const names = typeof requested === 'string' ? [requested] : requested;
   const members = membersOf(deploymentsOf(tiers, to), names, made);
   to.omitted.push(...members.omitted);
   for (const note of members.notes) to.notes.add(note);
   if (members.members.length === 0 || (branch.models !== null && names.length === 0)) return null;
   if (branch.isRest || (branch.models === null && names.length > 0)) {
     to.notes.add(
-      `Callers ask for the model "${names[0]}". At Portkey the config put it in place of any other.`,
+      `Callers must request the model "${names[0]}". At Portkey, the config replaced any other model with it.`,
     );
   }
   const upstreams = [...new Set(members.members.map(({ upstream }) => upstream))];
@@ -119,7 +117,7 @@ function deploymentsOf(tiers: TargetTiers, to: PortkeyParts): Deployment[] {
   );
 }
 
-/** Leaves out times of a single member: nothing else could take its calls. */
+/** Removes the time-out of a single member, because no other member could take its calls. */
 function withTimeouts({ members, paths }: MadeMembers, { omitted }: PortkeyParts) {
   if (members.length > 1) return [...members];
   return members.map(({ first_token_ms: timeout, ...member }, index) => {
@@ -132,7 +130,7 @@ function withTimeouts({ members, paths }: MadeMembers, { omitted }: PortkeyParts
   });
 }
 
-/** Lists the models of a branch that members can have names for: a pattern stands for several. */
+/** Returns the models of a branch that members can rename. A pattern cannot be renamed. */
 function nameable(
   { models, at }: Branch,
   tiers: TargetTiers,
@@ -141,7 +139,7 @@ function nameable(
   const isRenamed = tiers.flat().some((leaf) => modelOf(leaf.node).model !== null);
   return (models ?? []).filter((model) => {
     if (!isRenamed || !model.includes('*')) return true;
-    const message = `"${model}" stands for several models, and a member renames single ones. Callers ask for one by name`;
+    const message = `"${model}" matches several models, and a member renames single ones. Callers must request one by name`;
     omitted.push({ path: below(at, 'override_params.model'), message });
     return false;
   });
@@ -150,7 +148,7 @@ function nameable(
 /** Minimum weight of a member. */
 const WEIGHT_MIN = 0.01;
 
-/** Takes over a weight. 0 stops calls, and others are scaled into the bounds of a member. */
+/** Converts a weight. 0 disables the member, and other weights are scaled into the bounds of a member. */
 function weightOf(weight: number | null, tiers: TargetTiers) {
   if (weight === null) return {};
   if (weight === 0) return { enabled: false };
@@ -161,7 +159,7 @@ function weightOf(weight: number | null, tiers: TargetTiers) {
   return { weight: Math.max(WEIGHT_MIN, Math.round(weight * scale * 10_000) / 10_000) };
 }
 
-/** Translates a path of the configuration back into the document. */
+/** Translates a path of the configuration back to the document. */
 function rollbackPath(path: string, groups: readonly (readonly string[])[]): string {
   const [, group, member] = /^groups\[(\d+)\](?:\.members\[(\d+)\])?/.exec(path) ?? [];
   if (group === undefined) return path;

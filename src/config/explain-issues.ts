@@ -1,5 +1,3 @@
-// Step 3, its messages: what the schema found, in words for people. check-config.ts lists all steps.
-
 import * as z from 'zod';
 import { formatPath, quoteName, type FieldError } from './field-error.ts';
 import { insteadOf } from './gone-fields.ts';
@@ -7,7 +5,7 @@ import { nearestName } from './nearest-names.ts';
 
 type Path = readonly PropertyKey[];
 
-/** Fields whose text may be repeated in a message. Any other might hold a key put in the wrong place. */
+/** Fields whose text may be repeated in a message. Any other text may be a misplaced key. */
 const QUOTABLE = new Set(['dialect', 'location', 'jurisdiction', 'partition_by', 'name', 'id']);
 
 const EXPECTED: Record<string, string> = {
@@ -20,7 +18,7 @@ const EXPECTED: Record<string, string> = {
   record: 'an object',
 };
 
-/** Words what zod found in a document as the configuration does. */
+/** Converts errors of zod to messages for operators. */
 export function explainIssues(
   error: z.ZodError,
   schema: z.core.$ZodType,
@@ -44,7 +42,7 @@ function explain(
     return issue.keys.map((name) => unknownField([...path, name], name, known));
   }
   if (issue.code === 'invalid_union') {
-    // A branch that took the value for its own complains about a part of it, not about the whole.
+    // A branch that accepted the kind of the value reports an error in a part of it.
     const branch = issue.errors.find((issues) => !issues.some(isWrongKind));
     if (branch !== undefined) {
       return branch.flatMap((inner) => explain(inner, path, schema, document));
@@ -59,7 +57,7 @@ function explain(
   return [nearer(wrong(path, expectation(issue, schemasAt(schema, path)), value), issue, value)];
 }
 
-/** Adds the known value that a misspelled one was probably meant to be. */
+/** Adds the known value that is closest to a misspelled one. */
 function nearer(found: FieldError, issue: z.core.$ZodIssue, value: unknown): FieldError {
   if (issue.code !== 'invalid_value' || typeof value !== 'string') return found;
   const known = issue.values.filter((each) => typeof each === 'string');
@@ -81,7 +79,7 @@ function wrong(path: Path, expected: string, value: unknown): FieldError {
   return { path: formatPath(path), message };
 }
 
-/** Words a mistake in the name of an entry, where it is for whoever writes the document to choose. */
+/** Explains a wrong name of an entry, which the author of the document chose. */
 function wrongName(path: Path, issue: z.core.$ZodIssue): FieldError {
   const name = String(path.at(-1));
   return {
@@ -94,19 +92,19 @@ function unknownField(path: Path, name: string, known: readonly string[]): Field
   const instead = insteadOf(path);
   if (instead !== null) return { path: formatPath(path), message: instead };
   const near = nearestName(name, known);
-  const hint = near === null ? `known here: ${known.join(', ')}` : `did you mean "${near}"?`;
+  const hint = near === null ? `known fields: ${known.join(', ')}` : `did you mean "${near}"?`;
   return {
     path: formatPath(path),
     message: `unknown field ${quoteName(name)}${known.length === 0 ? '' : `; ${hint}`}`,
   };
 }
 
-/** Says what would have been right, to stand after "expected". `schemas`: what could have stood there. */
+/** Returns the text after the word "expected". `schemas` are all schemas at the path of the issue. */
 function expectation(issue: z.core.$ZodIssue, schemas: readonly z.core.$ZodType[]): string {
-  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- zod's own words do for the rest, which no schema here leads to
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- the text of zod is enough for the rest
   switch (issue.code) {
     case 'invalid_type': {
-      // A schema of whole numbers asks for any number first.
+      // A schema of whole numbers first reports that it expects any number.
       const isWhole = schemas.some((each) => each instanceof z.ZodNumberFormat);
       const expected = issue.expected === 'number' && isWhole ? 'int' : issue.expected;
       return EXPECTED[expected] ?? expected;
@@ -152,12 +150,12 @@ function describe(value: unknown, path: Path): string {
 function valueAt(document: unknown, path: Path): unknown {
   return path.reduce<unknown>((value, part) => {
     if (typeof value !== 'object' || value === null) return undefined;
-    // Asked for by name: a document may have as many fields as mistakes.
+    // Read by name, because a document may have as many fields as errors.
     return Object.getOwnPropertyDescriptor(value, part)?.value as unknown;
   }, document);
 }
 
-/** Finds what a schema lets stand at a path: several where it is a union, none where it knows no such path. */
+/** Returns the schemas at a path: several for a union, none for an unknown path. */
 function schemasAt(schema: z.core.$ZodType, path: Path): z.core.$ZodType[] {
   const [part, ...rest] = path;
   if (schema instanceof z.ZodUnion) {

@@ -1,13 +1,13 @@
-/** One thing that is wrong with a document, and where: `groups[0].limits.max_concurrency`. */
+/** An error in a document, and its path, as in `groups[0].limits.max_concurrency`. */
 export interface FieldError {
   readonly path: string;
   readonly message: string;
 }
 
-/** Maximum length of a name that is repeated: no field and no upstream has a longer one, a longer text may be a key. */
+/** Maximum length of a repeated name. No field or upstream has a longer one, so a longer text may be a key. */
 const NAME_CHARACTERS_MAX = 32;
 
-/** Writes a path as operators read it. */
+/** Formats a path as operators read it. */
 export function formatPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`;
@@ -18,12 +18,12 @@ export function formatPath(path: readonly PropertyKey[]): string {
   }, '');
 }
 
-/** Quotes a name that nothing here has, as a message may repeat it. */
+/** Quotes an unknown name for a message. */
 export function quoteName(name: string): string {
   return name.length > NAME_CHARACTERS_MAX ? `<${name.length} characters>` : JSON.stringify(name);
 }
 
-/** Joins a path in a part of a document to that of the part. */
+/** Appends a path within a part to the path of the part. */
 export function below(at: string, path: string): string {
   return at === '' || path === '' || path.startsWith('[') ? `${at}${path}` : `${at}.${path}`;
 }

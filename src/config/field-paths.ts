@@ -1,9 +1,9 @@
 import { memberIdOf, type MemberConfig } from '../contract/config/members.ts';
 
-/** Way to a field: names of fields, and of things in lists, as in `['members', 'openai', 'enabled']`. */
+/** Path to a field: names of fields and of entries in lists, as in `['members', 'openai', 'enabled']`. */
 export type FieldPath = readonly string[];
 
-/** One field that differs between two documents. Undefined: it is not there. */
+/** One field that differs between two documents. undefined means absent. */
 export interface FieldDifference {
   readonly path: FieldPath;
   /** The path for people, as in `members[openai].enabled`. */
@@ -12,7 +12,7 @@ export interface FieldDifference {
   readonly to: unknown;
 }
 
-/** Finds the fields that are different, as deep as both sides have the same parts. */
+/** Yields the fields that differ, as deep as both sides have the same parts. */
 export function* fieldsBetween(
   from: unknown,
   to: unknown,
@@ -31,7 +31,7 @@ export function* fieldsBetween(
   }
 }
 
-/** Reads a field. Undefined: it is not there. */
+/** Returns a field. undefined if it is absent. */
 export function fieldAt(document: unknown, path: FieldPath, text = ''): unknown {
   const [name, ...rest] = path;
   if (name === undefined) return document;
@@ -40,7 +40,7 @@ export function fieldAt(document: unknown, path: FieldPath, text = ''): unknown 
   return fieldAt(parts.parts.get(name), rest, below(text, name, parts.isList));
 }
 
-/** Writes a field; undefined takes it out. A document that has no such place stays as it is. */
+/** Sets a field, or removes it for undefined. A document without such a place stays as it is. */
 export function withFieldAt(document: unknown, path: FieldPath, to: unknown, text = ''): unknown {
   const [name, ...rest] = path;
   if (name === undefined) return to;
@@ -53,7 +53,7 @@ export function withFieldAt(document: unknown, path: FieldPath, to: unknown, tex
   return found.isList ? [...parts.values()] : Object.fromEntries(parts);
 }
 
-/** Writes a path for people, in a document that has it. */
+/** Formats a path for people, in a document that has it. */
 export function pathText(document: unknown, path: FieldPath, text = ''): string {
   const [name, ...rest] = path;
   if (name === undefined) return text;
@@ -62,13 +62,13 @@ export function pathText(document: unknown, path: FieldPath, text = ''): string 
   return pathText(parts?.parts.get(name), rest, inner);
 }
 
-/** Writes the path of a part of something for people. */
+/** Formats the path of a part for people. */
 export function below(text: string, name: string, isInList: boolean): string {
   if (isInList) return `${text}[${name}]`;
   return text === '' ? name : `${text}.${name}`;
 }
 
-/** Takes apart an object, or a list of things with names. Null: it is to be shown as a whole. */
+/** Splits an object, or a list of entries with distinct names. null if the value has no such parts. */
 export function namedParts(
   value: unknown,
   path: string,

@@ -1,17 +1,15 @@
-// Step 2, fields of other systems that are not of the type they should be. check-config.ts lists all steps.
-
 import type * as z from 'zod';
 import { explainIssues } from './explain-issues.ts';
 import { below, type FieldError } from './field-error.ts';
 
-/** Reads text that is a number, also one as `1_000`. Any other value stays as it is. */
+/** Converts text that is a number, also one as `1_000`. Any other value stays as it is. */
 export function numberIn(value: unknown): unknown {
   const isNumber =
     typeof value === 'string' && /^\s*[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[-+]?\d+)?\s*$/i.test(value);
   return isNumber ? Number(value.replaceAll('_', '')) : value;
 }
 
-/** Reads those fields of an object that are numbers written as text. */
+/** Converts those fields of an object that are numbers written as text. */
 export function withNumbers(value: unknown, names: readonly string[]): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(
@@ -23,11 +21,11 @@ export function withNumbers(value: unknown, names: readonly string[]): unknown {
 }
 
 /**
- * Parses a value without the parts that are wrong, if it can be read without them. All mistakes are listed in `omitted`.
+ * Parses a value without its invalid parts, if that is possible. All errors are listed in `omitted`.
  *
- * @param at Path of the value in the document.
- * @param spareAt Finds the part to leave out for a mistake at a path of the value. Null: it cannot be read without it.
- * @returns null for a value that cannot be read
+ * @param at path of the value in the document
+ * @param spareAt returns the part to remove for an error at a path of the value, or null if the value needs it
+ * @returns null for a value that cannot be parsed
  */
 export function readWithoutWrong<Schema extends z.ZodType>(
   schema: Schema,

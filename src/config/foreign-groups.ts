@@ -1,5 +1,3 @@
-// Step 2, what the shapes of other systems have in common. check-config.ts lists all steps.
-
 import type * as z from 'zod';
 import type { ConfigInput } from '../contract/config/config.ts';
 import { PROVIDERS } from '../providers/index.ts';
@@ -7,32 +5,32 @@ import type { NamingSystem } from '../providers/provider.ts';
 import { explainIssues } from './explain-issues.ts';
 import { formatPath, type FieldError } from './field-error.ts';
 
-/** A foreign document converted: a configuration still to be checked, and what was made of it. */
+/** A converted foreign document: a configuration that still has to be checked, and notes about it. */
 export type Converted =
   | {
       readonly ok: true;
       readonly config: ConfigInput;
       readonly notes: string[];
-      /** Parts of the document that were not taken over, with their paths in it. Absent: everything was. */
+      /** Parts of the document that were not converted, with their paths in it. Absent if there are none. */
       readonly omitted?: readonly FieldError[];
-      /** Translates a path in the configuration back into the document. Absent: most stay as they are. */
+      /** Translates a path in the configuration back to the document. If absent, most paths stay as they are. */
       readonly pathOf?: (path: string) => string;
     }
   | { readonly ok: false; readonly errors: FieldError[] };
 
-/** A group, and where in the document it came from. */
+/** A group, and its origin in the document. */
 export interface Origin {
   readonly path: readonly (string | number)[];
   readonly title: string;
   readonly group: Omit<NonNullable<ConfigInput['groups']>[number], 'name'>;
 }
 
-/** Names that other systems give to providers that are built in here under another id. */
+/** Names in other systems of providers that have another id here. */
 const PROVIDER_ALIASES: ReadonlyMap<string, string> = new Map(
   PROVIDERS.flatMap(({ id, aliases = [] }) => aliases.map((alias) => [alias, id] as const)),
 );
 
-/** Finds the id of a provider by a name that other systems give it, or that one of them gives to another host. */
+/** Returns the id of a provider by its name in other systems. A name of `system` takes precedence. */
 export function providerIdOf(provider: string, system?: NamingSystem): string {
   const lower = provider.toLowerCase();
   const there =
@@ -40,7 +38,7 @@ export function providerIdOf(provider: string, system?: NamingSystem): string {
   return there?.id ?? PROVIDER_ALIASES.get(lower) ?? lower;
 }
 
-/** Gives every group a name made of its title; two that get the same one are an error. */
+/** Gives every group a name derived from its title. Two equal names are an error. */
 export function named(origins: readonly Origin[]): Converted {
   const taken = new Map<string, string>();
   const errors: FieldError[] = [];
@@ -50,11 +48,12 @@ export function named(origins: readonly Origin[]): Converted {
     const name = groupNameOf(title);
     const other = taken.get(name);
     if (name === '') {
-      errors.push({ path: formatPath(path), message: 'no group name can be made of this' });
+      const message = 'has no letter or digit for the name of a group; rename it';
+      errors.push({ path: formatPath(path), message });
     } else if (other !== undefined) {
       errors.push({
         path: formatPath(path),
-        message: `would become the group "${name}", as "${other}" does`,
+        message: `would get the group name "${name}", which "${other}" has; rename one of them`,
       });
     }
     if (name !== title) notes.push(`"${title}" became the group "${name}".`);
@@ -64,7 +63,7 @@ export function named(origins: readonly Origin[]): Converted {
   return errors.length > 0 ? { ok: false, errors } : { ok: true, config: { groups }, notes };
 }
 
-/** Makes the name of a group out of a title. */
+/** Returns the name of a group for a title. Empty if the title has no letter or digit. */
 export function groupNameOf(title: string): string {
   return title
     .toLowerCase()
@@ -74,7 +73,7 @@ export function groupNameOf(title: string): string {
     .replace(/-+$/, '');
 }
 
-/** Makes a name that is not taken: the wanted one, or that with a number at its end. */
+/** Returns a free name: the wanted one, or one with a number at its end. */
 export function freeName(
   wanted: string,
   isTaken: (name: string) => boolean,
@@ -89,7 +88,7 @@ export function freeName(
   return name;
 }
 
-/** Words the mistakes of a document by the schema of its shape. */
+/** Returns the errors of a document by the schema of its shape. */
 export function refused(error: z.ZodError, schema: z.core.$ZodType, document: unknown): Converted {
   return { ok: false, errors: explainIssues(error, schema, document) };
 }

@@ -1,5 +1,3 @@
-// Step 2, members out of the deployments of other systems. check-config.ts lists all steps.
-
 import type { ConfigInput } from '../contract/config/config.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { FieldError } from './field-error.ts';
@@ -15,22 +13,22 @@ import {
 export type GroupInput = NonNullable<ConfigInput['groups']>[number];
 type MemberInput = NonNullable<GroupInput['members']>[number];
 
-/** A place of a foreign document where the calls of one group run. */
+/** A deployment in a foreign document, where calls of one group run. */
 export interface Deployment {
   /** Path in the document. */
   readonly at: string;
   readonly place: ForeignTarget;
-  /** Name of the secret with its key. Null: it takes none. */
+  /** Name of the secret with its key. null if it needs none. */
   readonly secret: string | null;
-  /** Model there. Null: the one that the call asks for. */
+  /** Model there. null means the requested one. */
   readonly model: string | null;
-  /** Price and name of the model. Absent: the document has none. */
+  /** Price and name of the model. Absent if the document has none. */
   readonly facts?: ModelFacts;
-  /** The rest of the member, as far as the document says it. */
+  /** Further settings of the member. */
   readonly member?: Pick<MemberInput, 'enabled' | 'first_token_ms' | 'limits' | 'tier' | 'weight'>;
 }
 
-/** Members, and what became of the deployments. */
+/** Members, and what happened to the deployments. */
 export interface MadeMembers {
   readonly members: readonly MemberInput[];
   /** Path in the document of each member. */
@@ -46,11 +44,11 @@ export const MEMBERS_MAX = 32;
 export const TIER_MAX = 10;
 
 /**
- * Makes the members of one group. All of them have one dialect, because nothing is translated: deployments of several
- * are called by their OpenAI-shaped routes, and those without such routes are omitted.
+ * Returns the members of one group. All of them have one dialect, because bodies are not translated. Deployments with
+ * several dialects are called by their OpenAI-shaped routes, and those without such routes are omitted.
  *
- * @param asked Models by which callers name the group. Empty: they name those of the upstreams.
- * @param kept Dialect that callers speak, if only one will do.
+ * @param asked models that callers request, or empty for the models of the upstreams
+ * @param kept dialect of the callers, if only that one is suitable
  */
 export function membersOf(
   deployments: readonly Deployment[],
@@ -67,7 +65,7 @@ export function membersOf(
     const { at, place, secret, model, facts, member = {} } = deployment;
     if (members.length === MEMBERS_MAX) {
       const message = `a group has at most ${MEMBERS_MAX} members`;
-      // Deployments of several keys have one path.
+      // Deployments with several keys have one path.
       if (omitted.at(-1)?.path !== at) omitted.push({ path: at, message });
       continue;
     }
@@ -75,14 +73,14 @@ export function membersOf(
     const there = account.filter((each) => isSamePlace(each.place, place));
     const same = there.find((each) => each.model === model);
     if (same !== undefined) {
-      const message = `is the same place as ${same.at}, with the same key and model. It is one member`;
+      const message = `is the same as ${same.at}, with the same key and model, so both are one member`;
       omitted.push({ path: at, message });
       continue;
     }
     const { id } = made.add(place, facts, (other) => account.some((each) => each.id === other));
     if (there[0] !== undefined) {
       notes.push(
-        `${at} has the address and the key of ${there[0].at}, and another model. It became the upstream "${id}", because one upstream with one key is one member.`,
+        `${at} has the address and key of ${there[0].at}, but another model. It became upstream "${id}", because one upstream with one key is one member.`,
       );
     }
     used.push({ ...deployment, id });
@@ -95,7 +93,7 @@ export function membersOf(
     });
     paths.push(at);
     if ((member.tier ?? 1) > TIER_MAX) {
-      const message = `keeps no order behind tier ${TIER_MAX}, which it shares with those before it`;
+      const message = `has no order of its own after tier ${TIER_MAX}, the maximum`;
       omitted.push({ path: at, message });
     }
     if (place.isLocal && place.upstream !== undefined && secret === null) made.setAuth(id, 'none');
@@ -103,7 +101,7 @@ export function membersOf(
   return { members, paths, notes, omitted };
 }
 
-/** Names the model of a member for each name that callers have for it. */
+/** Maps each name that callers use to the model of a member. */
 function renamed(asked: readonly string[], model: string | null): Pick<MemberInput, 'models'> {
   if (model === null) return {};
   const names = asked.filter((name) => !name.includes('*')).flatMap(withAndWithoutId);
@@ -113,7 +111,7 @@ function renamed(asked: readonly string[], model: string | null): Pick<MemberInp
     : { models: Object.fromEntries(others.map((name) => [name, model])) };
 }
 
-/** Lists the names that a call for a model may reach its member under: the id of a built-in upstream is removed. */
+/** Returns the names with which a call may reach its member. Headgate removes the id of a built-in upstream. */
 function withAndWithoutId(name: string): string[] {
   const slash = name.indexOf('/');
   const isRemoved = slash > 0 && isBuiltInId(name.slice(0, slash).toLowerCase());
@@ -130,14 +128,14 @@ function inOneDialect(
   const spoken = deployments.flatMap((deployment) => {
     const place = inDialect(deployment.place, kept ?? 'openai');
     if (place !== null) return [{ ...deployment, place }];
-    const message = `speaks ${deployment.place.dialect}, and its calls are of another dialect. Nothing is translated: give it a group of its own`;
+    const message = `speaks ${deployment.place.dialect}, but its calls have another dialect, and Headgate does not translate bodies. Give it a group of its own`;
     omitted.push({ path: deployment.at, message });
     return [];
   });
   return { spoken, omitted };
 }
 
-/** Makes a place one of a dialect. Null: it speaks another one only. */
+/** Returns a place with the given dialect. null if it has another one only. */
 export function inDialect(place: ForeignTarget, dialect: Dialect): ForeignTarget | null {
   if (dialect === 'openai') return asOpenai(place);
   return place.dialect === dialect ? place : null;

@@ -1,17 +1,15 @@
-// Step 2, the keys of other systems. check-config.ts lists all steps.
-
 import { freeName } from './foreign-groups.ts';
 import { isKeyLike } from './key-like.ts';
 
-/** Beginnings of variables that documents put in place of a key, as in `${NAME}`, `{{NAME}}` and `env.NAME`. */
+/** Prefixes of variables in place of a key, as in `${NAME}`, `{{NAME}}` and `env.NAME`. */
 const REFERENCE = /^(?:\$\{?|\{\{\s*)?(?:(?:process\.)?env[.:](?:\/\/)?|os\.environ\/)?/;
 
-/** A placeholder that is the name of a variable itself, as examples have it. */
+/** A placeholder that is itself the name of a variable, as in examples. */
 const PLACEHOLDER = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET)$/;
 
 /**
- * Names of secrets for the keys of a foreign document, and what is to be done about them. A key itself is never taken over
- * and never repeated: the same key gets the same name.
+ * Names of secrets for the keys of a foreign document, and notes on how to set them. Keys themselves are never imported
+ * or repeated. The same key gets the same name.
  */
 export class ForeignSecrets {
   readonly #names = new Map<string, string>();
@@ -22,24 +20,28 @@ export class ForeignSecrets {
     return [...this.#notes.values()];
   }
 
-  /** Names the secret of an environment variable. A key that stands in place of its name is not repeated. */
+  /** Returns the secret of an environment variable. A key in place of the variable's name is not repeated. */
   ofVariable(variable: string): string {
     if (isKeyLike(variable)) {
       return this.#named(
         `key ${variable}`,
         secretName('KEY'),
-        'a provider, which stands in place of the name of a variable',
+        'a provider, which the document has in place of the name of a variable',
       );
     }
     const name = secretName(variable);
-    this.#note(name, `Set the secret ${name} to what the environment variable ${variable} held.`);
+    this.#note(
+      name,
+      `Set the secret ${name} to the value of the environment variable ${variable}.`,
+    );
     return name;
   }
 
   /**
-   * Names the secret of a key that stands in the document.
+   * Returns the secret of a key in the document.
    *
-   * @param owner What the key is of, as in `openai`: a name is made of it, unless the key is the name of a variable.
+   * @param owner owner of the key, as in `openai`. The name is derived from it, unless the key is the name of a
+   *   variable.
    */
   ofKey(key: string, owner: string, at: string): string {
     const variable = variableIn(key);
@@ -47,15 +49,15 @@ export class ForeignSecrets {
     return this.#named(`key ${key}`, secretName(`${owner}_API_KEY`), at);
   }
 
-  /** Names the secret of something else that another system keeps, as of a stored credential. */
+  /** Returns the secret of something else that another system stores, such as a credential. */
   ofOther(what: string, owner: string, at: string): string {
     return this.#named(`other ${what}`, secretName(owner), at);
   }
 
   /**
-   * Names the secret of a key of an entry in a list.
+   * Returns the secret of a key of an entry in a list.
    *
-   * @param which Place of the key among those of the entry, from 0.
+   * @param which index of the key among those of the entry
    */
   ofEntry(what: string, title: string, index: number, at: string, which = 0): string {
     const end = `_${index + 1}_KEY${which === 0 ? '' : `_${which + 1}`}`;
@@ -67,7 +69,7 @@ export class ForeignSecrets {
     if (known !== undefined) return known;
     const name = freeName(wanted, (each) => this.#notes.has(each), 59, '_');
     this.#names.set(identity, name);
-    this.#note(name, `Set the secret ${name} to the key of ${at}; keys are not imported.`);
+    this.#note(name, `Set the secret ${name} to the key of ${at}. Keys are not imported.`);
     return name;
   }
 
@@ -81,14 +83,14 @@ export function secretOfNote(note: string): string | null {
   return /^Set the secret (UPSTREAM_\w+) to /.exec(note)?.[1] ?? null;
 }
 
-/** Finds the variable that stands in place of a key. Null: it is a key itself. */
+/** Returns the variable in place of a key. null if the text is a key itself. */
 function variableIn(key: string): string | null {
   const name = key.replace(REFERENCE, '').replace(/\s*\}{1,2}$/, '');
   const isReference = name !== key && /^[A-Za-z_]\w*$/.test(name);
   return isReference || PLACEHOLDER.test(key) ? name : null;
 }
 
-/** Makes the name of a secret, which begins with `UPSTREAM_`. */
+/** Returns the name of a secret, which begins with `UPSTREAM_`. */
 function secretName(text: string, most = 47): string {
   const word = text
     .toUpperCase()

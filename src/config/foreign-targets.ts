@@ -1,5 +1,3 @@
-// Step 2, the addresses of other systems. check-config.ts lists all steps.
-
 import type { ConfigInput } from '../contract/config/config.ts';
 import { upstreamSchema } from '../contract/config/upstream-config.ts';
 import type { Dialect } from '../contract/dialect.ts';
@@ -12,60 +10,59 @@ import { freeName, providerIdOf } from './foreign-groups.ts';
 
 export type UpstreamInput = NonNullable<ConfigInput['upstreams']>[number];
 
-/** Where calls of a foreign document go. */
+/** Target of calls in a foreign document. */
 export interface ForeignTarget {
-  /** Id of the upstream: a built-in one, or the one that `upstream` makes. */
+  /** Id of the upstream: a built-in one, or that of `upstream`. */
   readonly id: string;
   readonly dialect: Dialect;
-  /** Its address. */
   readonly base: string;
-  /** The upstream to make. Absent: it is built in. */
+  /** The upstream to create. Absent for a built-in one. */
   readonly upstream?: UpstreamInput;
-  /** Where its OpenAI-shaped routes begin, as a whole address. Null: it has none. */
+  /** Base URL of its OpenAI-shaped routes. null if it has none. */
   readonly openaiBase: string | null;
-  /** It has Anthropic-shaped routes. */
+  /** Whether it has Anthropic-shaped routes. */
   readonly speaksAnthropic: boolean;
-  /** It is a server that people run themselves, which needs no key. */
+  /** Whether it is a self-hosted server, which needs no key. */
   readonly isLocal: boolean;
-  /** True: callers write its id in front of models, so that no upstream of another id will do. */
+  /** Whether callers write its id before models, so that the upstream needs this id. */
   readonly isPrefix?: true;
 }
 
-/** Price and name of a model at a place, as far as a document says them. */
+/** Price and name of a model at a place, if the document has them. */
 export interface ModelFacts {
   readonly model: string;
   readonly price?: NonNullable<UpstreamInput['prices']>[string] | undefined;
-  /** Its public name, where `model` is the name of a deployment. */
+  /** Its public name, if `model` is the name of a deployment. */
   readonly publicName?: string | undefined;
 }
 
-/** Ends of addresses that name a route and not a place. Some systems take both. */
+/** Ends of addresses that name a route. Some systems accept such addresses. */
 const ROUTE = /\/(?:chat\/completions|completions|embeddings|responses|messages)$/i;
 
-/** Tells what is wrong with an address that an upstream is to be made of. Null: nothing. */
+/** Returns why an upstream cannot have an address. null if it can. */
 export function addressProblem(base: string): string | null {
-  // The command line runs this under Node 20, which has no URL.parse.
+  // The command line runs this code in Node 20, which has no URL.parse.
   if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol)) {
     return 'expected a URL that begins with http:// or https://';
   }
   const url = new URL(base);
   if (url.username !== '' || url.password !== '') {
-    return 'has a user name or a password. Remove them: keys become secrets of their own';
+    return 'contains a user name or password. Remove them, and set keys as secrets';
   }
-  if (/[?#]/.test(base)) return 'has a query or a fragment, which an upstream cannot have';
+  if (/[?#]/.test(base)) return 'contains a query or a fragment, which an upstream cannot have';
   return null;
 }
 
 /**
- * Finds the upstream at an address. A built-in one stands for its provider's own addresses; a known host at another path
- * becomes an upstream of its own, with that path.
+ * Returns the upstream at an address. A built-in one covers the addresses of its provider. Another path at a known host
+ * becomes an upstream of its own.
  *
- * @param spoken Dialect that the document says is spoken there, if it says one.
+ * @param spoken dialect there, if the document states one
  */
 export function placeAt(address: string, spoken?: Dialect): ForeignTarget {
   const base = withoutRoute(address);
   const provider = providerOf({ id: '', baseUrl: base });
-  // A built-in upstream has one dialect, in which its members have to be called.
+  // A built-in upstream has one dialect, and its members are called with it.
   const isAsBuiltIn = spoken === undefined || spoken === (provider?.dialect ?? 'openai');
   const isOwn = provider !== null && isAsBuiltIn && isOwnAddress(provider, base, spoken);
   if (isOwn) return builtIn(provider);
@@ -74,9 +71,9 @@ export function placeAt(address: string, spoken?: Dialect): ForeignTarget {
 }
 
 /**
- * Finds the upstream of a provider by its name in another system. null if the provider has no address of its own.
+ * Returns the upstream of a provider by its name in another system. null if the provider has no address of its own.
  *
- * @param system Absent: the name is the id of a provider here.
+ * @param system absent if the name is the id of a provider here
  */
 export function placeNamed(name: string, system?: NamingSystem): ForeignTarget | null {
   const isNamed = ({ namedBy }: NamedServer): boolean =>
@@ -91,7 +88,9 @@ export function placeNamed(name: string, system?: NamingSystem): ForeignTarget |
   return provider === null || provider.baseUrl === null ? null : builtIn(provider);
 }
 
-/** Makes the same place in the OpenAI dialect, for a group that others of that dialect are in. Null: it has no such routes. */
+/**
+ * Returns the same place with the OpenAI dialect, for a group with others of that dialect. null without such routes.
+ */
 export function asOpenai(place: ForeignTarget): ForeignTarget | null {
   if (place.dialect === 'openai') return place;
   if (place.openaiBase === null) return null;
@@ -106,23 +105,23 @@ export function asOpenai(place: ForeignTarget): ForeignTarget | null {
   };
 }
 
-/** Makes a place an upstream whose id callers write in front of models. */
+/** Returns a place whose upstream has the id that callers write before models. */
 export function prefixedBy(id: string, place: ForeignTarget): ForeignTarget {
   return { ...place, id, upstream: { ...ownUpstream(place), id }, isPrefix: true };
 }
 
-/** Whether two places are one, whatever the id of its upstream is to be. */
+/** Whether two places are the same, apart from the ids of their upstreams. */
 export function isSamePlace(a: ForeignTarget, b: ForeignTarget): boolean {
   const idOf = ({ id, upstream, isPrefix }: ForeignTarget): string | null =>
     upstream === undefined || isPrefix === true ? id : null;
   return a.base === b.base && a.dialect === b.dialect && idOf(a) === idOf(b);
 }
 
-/** The upstreams that an import makes: one for each address and dialect. */
+/** The upstreams that an import creates: one for each address and dialect. */
 export class MadeUpstreams {
   readonly #made: { readonly place: ForeignTarget; upstream: UpstreamInput }[] = [];
 
-  /** Lists the upstreams that a configuration needs: built-in ones only where it says something of them. */
+  /** The upstreams that the configuration needs. Built-in ones are included only with settings. */
   get list(): UpstreamInput[] {
     return this.#made.flatMap(({ upstream }) =>
       Object.keys(upstream).length > 1 ? [upstream] : [],
@@ -130,10 +129,10 @@ export class MadeUpstreams {
   }
 
   /**
-   * Adds the upstream of a place, unless it is there already, under an id that no other has.
+   * Adds the upstream of a place with a free id, unless it exists.
    *
-   * @param facts What is said of a model there. One upstream has one price for each.
-   * @param isTaken Tells the ids of upstreams that will not do.
+   * @param facts facts of a model there. An upstream has one price for each model.
+   * @param isTaken whether the existing upstream with an id must not be used
    */
   add(
     place: ForeignTarget,
@@ -151,7 +150,6 @@ export class MadeUpstreams {
     return { ...place, id: upstream.id };
   }
 
-  /** Sets what an upstream is called with. */
   setAuth(id: string, auth: NonNullable<UpstreamInput['auth']>): void {
     const there = this.#made.find(({ upstream }) => upstream.id === id);
     if (there !== undefined) there.upstream.auth = auth;
@@ -170,20 +168,20 @@ export class MadeUpstreams {
   }
 }
 
-/** Whether an upstream that needs no configuration has an id. */
+/** Whether an id belongs to an upstream that needs no configuration. */
 export function isBuiltInId(id: string): boolean {
   return typeof providerNamed(id)?.baseUrl === 'string';
 }
 
-/** Makes the upstream of a place that is not the built-in one. */
+/** Returns the configured upstream of a place, also of one that a built-in upstream could serve. */
 function ownUpstream({ id, base, dialect, upstream }: ForeignTarget): UpstreamInput {
   if (upstream !== undefined) return upstream;
-  // Nothing but its address says where the routes of such an upstream begin.
+  // For such an upstream, only the address determines where its routes begin.
   const { openaiAt } = providerNamed(id) ?? {};
   return { id, base_url: `${base}${dialect === 'openai' ? (openaiAt ?? '') : ''}`, dialect };
 }
 
-/** Whether the facts of a model contradict none that the upstream has. */
+/** Whether the facts of a model do not contradict those of the upstream. */
 function hasRoomFor({ prices, aliases }: UpstreamInput, facts: ModelFacts): boolean {
   const { model, price, publicName } = facts;
   const [known, alias] = [prices?.[model], aliases?.[model]];
@@ -202,7 +200,7 @@ function addFacts(upstream: UpstreamInput, { model, price, publicName }: ModelFa
   }
 }
 
-/** Makes the id of an upstream of any name. */
+/** Returns a valid upstream id for any name. */
 export function upstreamIdOf(name: string): string {
   const id = name
     .toLowerCase()
@@ -237,7 +235,7 @@ function made(
   return { id, dialect, base, upstream, openaiBase, speaksAnthropic, isLocal };
 }
 
-/** Finds where the routes of a provider begin. */
+/** Returns where the routes of a provider begin. */
 function routesOf({ dialect = 'openai', openaiAt, anthropicAt }: Provider) {
   const usual = DIALECT_DEFAULTS[dialect];
   return {
@@ -246,7 +244,7 @@ function routesOf({ dialect = 'openai', openaiAt, anthropicAt }: Provider) {
   };
 }
 
-/** Finds where the OpenAI-shaped routes of an address of another dialect begin, if they lie below it. */
+/** Returns the base URL of the OpenAI-shaped routes at an address with another dialect, if they are below it. */
 function openaiBaseOf(base: string, dialect: Dialect, provider: Provider | null): string | null {
   if (dialect === 'openai') return base;
   const { openaiAt = DIALECT_DEFAULTS[dialect].openaiAt } = provider ?? {};
@@ -266,7 +264,7 @@ function isOwnAddress(provider: Provider, base: string, spoken?: Dialect): boole
   const { openaiAt, anthropicAt } = routesOf(provider);
   const isBefore = (at: string | null): boolean =>
     at === path || at?.startsWith(`${path}/`) === true;
-  // The own routes of Gemini's API begin there, too.
+  // The native routes of Gemini's API begin there too.
   const isVersion = dialect === 'gemini' && path === '/v1';
   return (
     path === '' || isVersion || isBefore(openaiAt) || (spoken !== 'openai' && isBefore(anthropicAt))

@@ -1,30 +1,32 @@
-/** Fields that configurations of older releases have, and that are none any more. */
+// Fields of older releases that no longer exist.
 
-/** Words for who writes one, by the field and what it stands in. */
+/** Replacements of removed fields, by the last two names of their path. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
   [
     'on_saturated.order',
-    'is no field any more: upstreams are tried as listed. For the place with the most room, the cheapest or the nearest first, give the group members, with tiers and weights',
+    'was removed, because upstreams are tried in the listed order; to prefer the upstream with the most room, the cheapest or the nearest one, use members with tiers and weights',
   ],
 ]);
 
-/** Tells what takes the place of a field that is gone; null: there never was one. */
+/** Returns what replaces a removed field. null if the field never existed. */
 export function insteadOf(path: readonly PropertyKey[]): string | null {
   const names = path.filter((part) => typeof part === 'string');
   return INSTEAD.get(names.slice(-2).join('.')) ?? null;
 }
 
-/** Takes out of a whole document what is gone and says nothing by now: an export of an older release holds every default. */
+/**
+ * Removes old fields without an effect from a whole document, because an export of an older release has every default.
+ */
 export function withoutOldDefaults(document: unknown): unknown {
   return withoutSwitches(withoutOrders(document, (order) => order === 'listed'));
 }
 
-/** Takes out of a stored document all that is gone, whatever it says. */
+/** Removes all old fields from a stored document. */
 export function withoutGone(stored: unknown): unknown {
   return withoutSwitches(withoutOrders(stored, () => true));
 }
 
-/** Translates `track_usage` of releases in which it was a switch. Off was the default, and says nothing by now. */
+/** Converts `track_usage` of releases in which it was a switch. Off was the default and needs no value now. */
 function withoutSwitches(document: unknown): unknown {
   if (!isRecord(document) || !Array.isArray(document['groups'])) return document;
   const groups = document['groups'].map((group: unknown) => {
@@ -35,7 +37,7 @@ function withoutSwitches(document: unknown): unknown {
   return { ...document, groups };
 }
 
-/** Takes out the orders of spill that are meant. Of what has another shape nothing is touched. */
+/** Removes the selected orders of spill. Values with another shape stay as they are. */
 function withoutOrders(document: unknown, isMeant: (order: unknown) => boolean): unknown {
   if (!isRecord(document) || !Array.isArray(document['groups'])) return document;
   const groups = document['groups'].map((group: unknown) => {

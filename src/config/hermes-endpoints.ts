@@ -1,5 +1,3 @@
-// Step 2, the endpoints of Hermes Agent. check-config.ts lists all steps.
-
 import type * as z from 'zod';
 import {
   type hermesEndpointSchema,
@@ -24,16 +22,16 @@ import { quoteNoKey } from './key-like.ts';
 export type Endpoint = z.output<typeof hermesEndpointSchema>;
 type NamedEndpoint = z.output<typeof hermesProviderSchema>;
 
-/** An endpoint that the document names, and where in the document it is. */
+/** A named endpoint, and its path in the document. */
 export interface HermesEndpoint {
   readonly at: string;
   readonly name: string;
-  /** Its name among the others, if it is not in a list. Providers are named by either. */
+  /** Its key in the map of providers. Empty for an endpoint in a list. Providers are referenced by either name. */
   readonly key: string;
   readonly entry: NamedEndpoint;
 }
 
-/** Names that mean no provider by themselves. */
+/** Names that do not identify a provider on their own. */
 const OPEN = new Set(['', 'auto', 'custom', 'main', 'ollama', 'vllm', 'llamacpp', 'local']);
 
 const SPOKEN: ReadonlyMap<string, Dialect> = new Map(
@@ -63,7 +61,7 @@ const ALIASES: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Renames the fields of an endpoint that have other names as well. The usual name counts where both stand. */
+/** Renames fields with an alias. If both names are present, the usual name applies. */
 export function usualNames(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const entries = Object.entries(value).map(([key, inner]: [string, unknown]) => [
@@ -77,7 +75,7 @@ function withoutAliases(value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([key]) => !ALIASES.has(key)));
 }
 
-/** Finds the upstreams that endpoints are, by the names that the document has for them. */
+/** Finds the upstreams of endpoints, by their names in the document. */
 export class HermesPlaces {
   readonly made = new MadeUpstreams();
   readonly #named = new Map<string, HermesEndpoint>();
@@ -92,12 +90,12 @@ export class HermesPlaces {
     }
   }
 
-  /** Finds a named endpoint by the name of a provider. */
+  /** Returns the endpoint with the name of a provider. */
   entryOf(provider: string | null | undefined): HermesEndpoint | undefined {
     return this.#named.get(plainName(provider ?? '').replace(/^custom:/, ''));
   }
 
-  /** Finds where an endpoint is. Null: it is omitted, or Hermes decides by itself. */
+  /** Returns the target of an endpoint. null if it is omitted, or if Hermes chooses it. */
   placeOf(endpoint: Endpoint, at: string): ForeignTarget | null {
     const { provider, base_url: base, api_mode: mode } = endpoint;
     const named = this.entryOf(provider);
@@ -113,7 +111,7 @@ export class HermesPlaces {
       return null;
     }
     if (OPEN.has(name)) {
-      const message = 'Hermes decides where that is. Name the provider, or its base_url';
+      const message = 'Hermes chooses the provider. Set provider or base_url';
       this.#omitted.push({ path, message });
       return null;
     }
@@ -121,7 +119,7 @@ export class HermesPlaces {
     if (place !== null) return this.made.add(place);
     this.#omitted.push({
       path,
-      message: `${quoteNoKey(name)} has no address that is known here. Set base_url`,
+      message: `${quoteNoKey(name)} has no known address. Set base_url`,
     });
     return null;
   }
@@ -150,7 +148,7 @@ function plainName(name: string): string {
   return name.trim().toLowerCase().replaceAll(' ', '-');
 }
 
-/** Reads the limits of an endpoint, and of its models, that are written as text. */
+/** Converts limits of an endpoint and of its models that are written as text. */
 function usualNumbers(value: unknown): unknown {
   const read = withNumbers(value, ['max_concurrent', 'rate_limit_delay']);
   const { models } = Object(read) as { readonly models?: unknown };
@@ -162,7 +160,7 @@ function usualNumbers(value: unknown): unknown {
   return { ...Object(read), models: Object.fromEntries(each) };
 }
 
-/** Lists the endpoints that a document names, in a list and by their names. */
+/** Returns the named endpoints of a document, from its list and from its map. */
 export function namedEndpoints(
   list: readonly unknown[],
   byName: Readonly<Record<string, unknown>>,

@@ -1,5 +1,3 @@
-// Step 2, the pools of keys of Hermes Agent. check-config.ts lists all steps.
-
 import { hermesCredentialSchema } from '../contract/config/hermes-schema.ts';
 import { SIGN_IN_TOKEN_OF_HERMES } from '../providers/foreign-facts.ts';
 import { formatPath, type FieldError } from './field-error.ts';
@@ -9,14 +7,14 @@ import type { Endpoint, HermesEndpoint } from './hermes-endpoints.ts';
 
 type Pools = Readonly<Record<string, readonly unknown[]>>;
 
-/** The upstream whose keys are wanted, and what names it. */
+/** The upstream of a pool of keys, and the endpoint that refers to it. */
 interface PoolOwner {
   readonly endpoint: Endpoint;
   readonly named: HermesEndpoint | undefined;
   readonly place: ForeignTarget;
 }
 
-/** Names the secrets of the keys in the pool of a provider, in the order in which they are used. */
+/** Returns the secrets of the keys in the pool of a provider, in the order in which they are used. */
 export function secretsOfPool(
   pools: Pools,
   { endpoint: { provider }, named, place }: PoolOwner,
@@ -32,7 +30,7 @@ export function secretsOfPool(
     const at = formatPath(['credential_pool', name, index]);
     const parsed = hermesCredentialSchema.safeParse(value);
     if (!parsed.success) {
-      omit({ path: at, message: 'is no key of a pool' });
+      omit({ path: at, message: 'is not a valid key of a pool' });
       return [];
     }
     const why = whyNot(parsed.data, place);
@@ -63,7 +61,7 @@ export function baseOfPool(provider: string, keys: readonly unknown[]): string |
 
 type Credential = ReturnType<typeof hermesCredentialSchema.parse>;
 
-/** Says why a key is not imported, and which of its fields is the reason. */
+/** Returns why a key is not imported, and which of its fields is the reason. */
 function whyNot(
   { auth_type: type, base_url: base, ...others }: Credential,
   place: ForeignTarget,
@@ -72,15 +70,18 @@ function whyNot(
   const isSignIn = typeof token === 'string' && token.startsWith(SIGN_IN_TOKEN_OF_HERMES);
   if (isSignIn || (type ?? 'api_key') !== 'api_key') {
     const message =
-      'is a sign-in whose tokens expire, and a secret does not change. Hermes still uses it itself';
+      'is a sign-in with tokens that expire, and a secret is permanent. Hermes still uses it itself';
     return { field: null, message };
   }
   if (others['last_status'] === 'dead') {
-    return { field: 'last_status', message: 'says that the provider refuses this key for good' };
+    return {
+      field: 'last_status',
+      message: 'means that the provider refuses this key permanently',
+    };
   }
-  // Hermes writes the address of the provider beside each key.
+  // Hermes stores the address of the provider with each key.
   if (!base || (addressProblem(base) === null && isThere(base, place))) return null;
-  const message = 'has an address of its own. List it as an endpoint under custom_providers';
+  const message = 'has an address of its own. List it as an endpoint in custom_providers';
   return { field: 'base_url', message };
 }
 

@@ -1,5 +1,3 @@
-// Step 2, the parts of a configuration of Hermes Agent. check-config.ts lists all steps.
-
 import type * as z from 'zod';
 import {
   hermesEndpointSchema,
@@ -22,7 +20,7 @@ import {
 
 type Hermes = z.output<typeof hermesPartsSchema>;
 
-/** How long a call waits at the main provider before it goes on to a fallback: about as long as Hermes tries again. */
+/** Wait at the main provider after which a call spills to a fallback: about as long as Hermes retries. */
 export const FALLBACK_AFTER_MS = 60_000;
 
 /** Maximum time between two starts of a group. */
@@ -31,7 +29,7 @@ const DELAY_MAX_S = 100;
 /** Maximum upstreams that a group spills to. */
 const SPILLS_MAX = 8;
 
-/** Fields that are read. Hermes keeps the others, and goes on by them. */
+/** Fields that are read. Hermes keeps using the others. */
 const READ = new Set([
   'model',
   'custom_providers',
@@ -44,29 +42,28 @@ const READ = new Set([
   'version',
 ]);
 
-/** An upstream that Hermes calls, with what the document says of it. */
+/** An upstream that Hermes calls, with its settings in the document. */
 export interface Used {
   readonly place: ForeignTarget;
   /** Path in the document. */
   readonly at: string;
-  /** Path of the endpoint that it is by its name. Null: of none. */
+  /** Path of the named endpoint. null if there is none. */
   readonly entryAt: string | null;
-  /** Secrets of its keys, the first one first. Empty: Hermes sends its key itself, or none is needed. */
+  /** Secrets of its keys in order. Empty if Hermes sends its key itself, or if none is needed. */
   readonly secrets: readonly string[];
   readonly isInTurn: boolean;
-  /** Calls at once for each key. Null: not said. */
+  /** Concurrent calls for each key, or null. */
   readonly slots: number | null;
   readonly startsPerS: number | null;
   readonly models: readonly (readonly [model: string, slots: number])[];
 }
 
-/** An upstream that calls go on to, and the model to ask for there. */
+/** A spill target, and the model to request there. */
 export interface Spill {
   readonly upstream: string;
   readonly model: string | null;
 }
 
-/** Reads a document of Hermes part by part. */
 export class HermesReading {
   readonly places: HermesPlaces;
   readonly secrets = new ForeignSecrets();
@@ -84,7 +81,7 @@ export class HermesReading {
     this.places = new HermesPlaces(this.#named, omitted);
   }
 
-  /** Lists all notes: what was understood, what is to be set, and what Hermes keeps. */
+  /** Returns all notes: what was converted, what must be set, and what Hermes keeps. */
   allNotes(): string[] {
     const kept = Object.keys(this.#document).filter((name) => !READ.has(name));
     const list = kept.toSorted().join(', ');
@@ -106,10 +103,9 @@ export class HermesReading {
     return main === null ? null : this.#used(main, 'model', main);
   }
 
-  /** Lists the endpoints that have names. */
   named(): Used[] {
     return this.#named.flatMap(({ at, entry }) => {
-      // Without an address it only changes what Hermes does at a provider of its own.
+      // Without an address, it only changes how Hermes calls a provider.
       const isOwn = Boolean(entry.base_url);
       const isLimited = entry.max_concurrent || entry.models || entry.rate_limit_delay;
       if (!isOwn && !isLimited) return [];
@@ -117,7 +113,7 @@ export class HermesReading {
     });
   }
 
-  /** Lists the providers that only a pool of keys is about. */
+  /** Returns the providers that have a pool of keys only. */
   pools(): Used[] {
     return Object.entries(this.#document.credential_pool ?? {}).flatMap(([provider, keys]) => {
       const at = formatPath(['credential_pool', provider]);
@@ -126,13 +122,13 @@ export class HermesReading {
     });
   }
 
-  /** Lists the upstreams to make: those that are used. Fallbacks that were omitted may be at others. */
+  /** Returns the used upstreams. Omitted fallbacks may have created others. */
   upstreams(used: readonly string[], spills: readonly Spill[]) {
     const ids = new Set([...used, ...spills.map(({ upstream }) => upstream)]);
     return this.places.made.list.filter(({ id }) => ids.has(id));
   }
 
-  /** Lists the upstreams that calls of the main one go on to. */
+  /** Returns the spill targets of the main provider. */
   fallbacks(main: Used | null): Spill[] {
     const { fallback_providers: several, fallback_model: one } = this.#document;
     const [field, list] = several?.length
@@ -140,7 +136,7 @@ export class HermesReading {
       : (['fallback_model', Array.isArray(one) ? one : one ? [one] : []] as const);
     if (main === null) {
       const message =
-        'takes calls over from the main model, which is not imported. Hermes still falls back by itself';
+        'is a fallback of the main model, which is not imported. Hermes still falls back on it itself';
       if (list.length > 0) this.#omitted.push({ path: field, message });
       return [];
     }
@@ -151,7 +147,7 @@ export class HermesReading {
       if (!endpoint.model || !(endpoint.provider || endpoint.base_url)) {
         this.#omitted.push({
           path: at,
-          message: 'needs provider and model, else Hermes ignores it too',
+          message: 'requires provider and model; Hermes ignores it without them',
         });
         return [];
       }
@@ -160,11 +156,11 @@ export class HermesReading {
       const why =
         index < SPILLS_MAX
           ? whyNoSpill(main, used)
-          : `a group spills to ${SPILLS_MAX} upstreams at most`;
+          : `a group spills to at most ${SPILLS_MAX} upstreams`;
       if (why !== null) {
         this.#omitted.push({
           path: at,
-          message: `${why}. Hermes can still fall back on it by itself`,
+          message: `${why}. Hermes can still fall back on it itself`,
         });
         return [];
       }
@@ -174,13 +170,12 @@ export class HermesReading {
     });
     if (spills.length > 0) {
       this.notes.add(
-        `A call that waits ${FALLBACK_AFTER_MS / 1_000} s at ${main.place.id}, or is refused there, spills to ${spills.map(({ upstream }) => upstream).join(', ')} (on_saturated). Hermes falls back once its retries are used up.`,
+        `A call that is queued for ${FALLBACK_AFTER_MS / 1_000} s at ${main.place.id}, or refused there, spills to ${spills.map(({ upstream }) => upstream).join(', ')} (on_saturated). Hermes falls back after its own retries.`,
       );
     }
     return spills;
   }
 
-  /** Sets the key that an upstream is called with. */
   setAuth({ id, isLocal }: ForeignTarget, [secret]: readonly string[]): void {
     if (secret !== undefined) this.places.made.setAuth(id, { secret });
     else if (isLocal) this.places.made.setAuth(id, 'none');
@@ -224,7 +219,7 @@ export class HermesReading {
     };
   }
 
-  /** Says where Hermes has to call from now on, once for each upstream. */
+  /** Adds a note with the new base URL for Hermes, once for each upstream. */
   noteAddress({ place, at, entryAt, secrets }: Used): void {
     const { id, dialect, base, openaiBase } = place;
     if (this.#addressed.has(id)) return;
@@ -232,20 +227,20 @@ export class HermesReading {
     const rest = dialect === 'anthropic' ? '' : (openaiBase ?? base).slice(base.length);
     const url = `https://<your Headgate>/${id}${rest}`;
     const key = secrets.length > 0 ? ', and its key to a gateway key' : '';
-    this.notes.add(`In Hermes set base_url of ${entryAt ?? at} to ${url}${key}.`);
+    this.notes.add(`In Hermes, set base_url of ${entryAt ?? at} to ${url}${key}.`);
   }
 
-  /** Turns the time between two starts into starts in a second. */
+  /** Converts the time between two starts to starts per second. */
   #startsPerS(delayS: number, at: string): number | null {
     if (delayS === 0) return null;
     if (delayS > DELAY_MAX_S) {
-      const message = `is more than ${DELAY_MAX_S} s, which is set instead`;
+      const message = `exceeds the maximum of ${DELAY_MAX_S} s, which is used instead`;
       this.#omitOnce({ path: `${at}.rate_limit_delay`, message });
     }
     return Math.min(100_000, 1 / Math.min(DELAY_MAX_S, delayS));
   }
 
-  /** Names the secret of the one key of an endpoint. */
+  /** Returns the secret of the single key of an endpoint. */
   #keyOf(
     endpoint: Endpoint,
     named: HermesEndpoint | undefined,
@@ -258,7 +253,7 @@ export class HermesReading {
     const command = endpoint['key_cmd'] ?? named?.entry['key_cmd'];
     if (command !== undefined) {
       const message =
-        'prints keys that expire, and a secret does not change. Hermes still sends them itself';
+        'returns keys that expire, and a secret is permanent. Hermes still sends them itself';
       this.#omitOnce({ path: `${named?.at ?? at}.key_cmd`, message });
       return [];
     }
@@ -266,7 +261,7 @@ export class HermesReading {
     return [this.secrets.ofOther(`place ${place.id}`, `${place.id}_API_KEY`, place.id)];
   }
 
-  /** Lists a part that is read for each endpoint which it is about. */
+  /** Lists an omitted part once, although it is read for each endpoint that uses it. */
   #omitOnce(error: FieldError): void {
     if (!this.#omitted.some(({ path }) => path === error.path)) this.#omitted.push(error);
   }
@@ -277,7 +272,7 @@ export class HermesReading {
   }
 }
 
-/** Lists the models of an endpoint that have a limit of their own. */
+/** Returns the models of an endpoint with a limit of their own. */
 function modelSlots(models: HermesEndpoint['entry']['models']): Used['models'] {
   if (!models || Array.isArray(models)) return [];
   return Object.entries(models).flatMap(([model, entry]) =>
@@ -285,7 +280,7 @@ function modelSlots(models: HermesEndpoint['entry']['models']): Used['models'] {
   );
 }
 
-/** Tells why calls of an upstream cannot go on to another one. Null: they can. */
+/** Returns why calls of an upstream cannot spill to another one. null if they can. */
 function whyNoSpill(from: Used, to: Used): string | null {
   const { dialect, openaiBase } = from.place;
   const hasMembers = from.secrets.length > 1;
@@ -297,10 +292,10 @@ function whyNoSpill(from: Used, to: Used): string | null {
       ? to.place.speaksAnthropic
       : openaiBase !== null && to.place.openaiBase !== null;
   if (to.place.dialect !== dialect && (hasMembers || !isSpoken)) {
-    return `speaks ${to.place.dialect}, and the main model speaks ${dialect}: nothing is translated`;
+    return `speaks ${to.place.dialect}, but the main model speaks ${dialect}, and Headgate does not translate bodies`;
   }
   if (to.secrets.length === 0 && !to.place.isLocal) {
-    return 'has no permanent key, and spilled calls need one of yours';
+    return 'has no permanent key, which spilled calls require';
   }
   return null;
 }

@@ -1,5 +1,3 @@
-// Step 3: from a document to a configuration, field by field. check-config.ts lists all steps.
-
 import { stringify } from 'yaml';
 import { configSchema, type Config, type ConfigInput } from '../contract/config/config.ts';
 import { explainIssues } from './explain-issues.ts';
@@ -16,18 +14,18 @@ import { pruneRefused } from './prune-refused.ts';
 
 export { ConfigShapeError, ConfigSyntaxError, parseConfigText } from './parse-text.ts';
 
-/** A document as a whole configuration, or everything that is wrong with it. */
+/** A document as a whole configuration, or all of its errors. */
 export type Imported =
   | {
       readonly ok: true;
       readonly config: Config;
-      /** Changes that were made to a foreign document, in full sentences. */
+      /** Changes made to a foreign document, in full sentences. */
       readonly notes: string[];
-      /** Parts of a foreign document that were not taken over, with their paths in it. */
+      /** Parts of a foreign document that were not imported, with their paths in it. */
       readonly omitted: readonly FieldError[];
-      /** The document had groups only, and upstreams that they need. It says nothing of keys and the rest. */
+      /** Whether the document has only groups and the upstreams that they need, and no keys or other settings. */
       readonly groupsOnly: boolean;
-      /** Translates a path back into a foreign document that says itself where its parts went. */
+      /** Translates a path back to a foreign document. */
       readonly pathOf?: (path: string) => string;
     }
   | { readonly ok: false; readonly errors: FieldError[] };
@@ -35,11 +33,11 @@ export type Imported =
 const OWN_KEYS = Object.keys(configSchema.shape);
 
 /**
- * Checks a document by its fields alone: Headgate's own shape or one of the foreign ones. Whether
- * its groups and upstreams make sense together is checked where the built-in upstreams are known.
+ * Checks a document by its fields alone, in Headgate's own shape or a foreign one. `checkConfig` checks whether its
+ * groups and upstreams are consistent.
  *
- * A part of a foreign document that cannot be taken over is listed in `omitted`, and the rest is
- * imported. With nothing left, what was omitted are the errors.
+ * A part of a foreign document that cannot be imported is listed in `omitted`, and the rest is imported. If nothing is
+ * left, the omitted parts are the errors.
  */
 export function importConfig(written: unknown, source: ForeignSource = {}): Imported {
   const document = withoutExtensions(written);
@@ -54,13 +52,13 @@ export function importConfig(written: unknown, source: ForeignSource = {}): Impo
   return importPruned({ config: converted.config, notes, omitted, pathOf }, () => []);
 }
 
-/** A configuration that was made of a foreign document. */
+/** A configuration from a foreign document. */
 type Foreign = Pick<Extract<Imported, { ok: true }>, 'notes' | 'omitted'> & {
   readonly config: ConfigInput;
   readonly pathOf: (path: string) => string;
 };
 
-/** Imports what a check does not refuse of a configuration that was made of a foreign document. */
+/** Imports the parts of a foreign configuration that a check accepts. */
 export function importPruned(
   { config, notes, omitted, pathOf }: Foreign,
   check: (config: Config) => readonly FieldError[],
@@ -93,7 +91,7 @@ export function importPruned(
   };
 }
 
-/** Leaves out notes about secrets of parts that were left out. */
+/** Removes notes about secrets of omitted parts. */
 function notesOf({ groups, upstreams }: Config, notes: readonly string[]): string[] {
   const secrets = new Set([
     ...upstreams.map(({ auth }) => (typeof auth === 'object' ? auth.secret : null)),
@@ -105,14 +103,14 @@ function notesOf({ groups, upstreams }: Config, notes: readonly string[]): strin
   });
 }
 
-/** Words the parts of a foreign document that were not taken over, one sentence for each. */
+/** Describes the omitted parts of a foreign document, one sentence for each. */
 export function omissionTexts(omitted: readonly FieldError[]): string[] {
   return omitted.map(({ path, message }) => `Not imported: ${path}: ${message}.`);
 }
 
 /**
- * Drops what configures nothing at the top of a document: the name of a JSON schema, which editors read, and keys that begin
- * with `x-`, which hold values for YAML aliases.
+ * Removes top-level fields that configure nothing: `$schema`, which editors read, and keys that begin with `x-`, which
+ * hold values for YAML aliases.
  */
 function withoutExtensions(document: unknown): unknown {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) return document;
@@ -122,7 +120,7 @@ function withoutExtensions(document: unknown): unknown {
   return Object.fromEntries(fields);
 }
 
-/** Writes a whole configuration, every default included. */
+/** Exports a whole configuration, including every default. */
 export function exportConfig(config: Config, format: 'json' | 'yaml'): string {
   return format === 'json'
     ? `${JSON.stringify(config, null, 2)}\n`
@@ -141,7 +139,7 @@ function importOwn(document: unknown): Imported {
   return { ok: true, config, notes, omitted: [], groupsOnly: false };
 }
 
-/** Finds a document that has fields of two shapes. */
+/** Finds a document with fields of two shapes. */
 function mixedKeys(document: unknown, shapes: readonly FittingShape[]): FieldError | null {
   if (Array.isArray(document)) return null;
   const own = Object.keys(Object(document)).filter((key) => OWN_KEYS.includes(key));
@@ -149,13 +147,13 @@ function mixedKeys(document: unknown, shapes: readonly FittingShape[]): FieldErr
   if (own.length > 0) {
     return {
       path: first,
-      message: `cannot stand beside "${own.join('", "')}": a document has one shape; write its groups under "groups"`,
+      message: `cannot be combined with "${own.join('", "')}", because a document has one shape; write its groups under "groups"`,
     };
   }
   if (others.length > 0) {
     return {
       path: first,
-      message: `cannot stand beside "${others.join('", "')}": import one shape at a time`,
+      message: `cannot be combined with "${others.join('", "')}"; import one shape at a time`,
     };
   }
   return null;

@@ -1,5 +1,3 @@
-// Step 2, once it is converted: what is known of the models. check-config.ts lists all steps.
-
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { memberIdOf } from '../contract/config/members.ts';
 import { PROVIDERS } from '../providers/index.ts';
@@ -10,10 +8,10 @@ import { compileGlobs, globsMayOverlap } from '../routing/glob.ts';
 const listed = new Intl.ListFormat('en');
 
 /**
- * Completes groups of one model that came with rates alone. Without a group the model has the concurrency that it is
- * known to have; a group without one would lift that, so it is written into it.
+ * Adds the known concurrency to groups of one model that were imported with rates only. Without a group, the model has
+ * its known concurrency, and a group without a limit would remove it.
  *
- * @returns the configuration, and what was written into it, for people
+ * @returns the configuration, and notes about the changes
  */
 export function keepKnownCaps(config: Config): {
   readonly config: Config;
@@ -32,14 +30,14 @@ export function keepKnownCaps(config: Config): {
     const most = Math.min(...known.map(({ maxConcurrency }) => maxConcurrency));
     const providers = listed.format(new Set(known.map(({ provider }) => provider)));
     notes.push(
-      `The group "${group.name}" keeps the known concurrency of "${model}" at ${providers}: max_concurrency ${most}. Set limits.max_concurrency for another.`,
+      `Group "${group.name}" keeps the known concurrency of "${model}" at ${providers}: \`max_concurrency\` ${most}. Set \`limits.max_concurrency\` to change it.`,
     );
     return { ...group, limits: { ...group.limits, max_concurrency: most } };
   });
   return { config: { ...config, groups }, notes };
 }
 
-/** Completes the members of such a group, each at its upstream. */
+/** Adds the known concurrency to the members of such a group, each at its upstream. */
 function withMembersCapped(group: GroupConfig, model: string, notes: string[]): GroupConfig {
   const members = group.members.map((member) => {
     if (member.limits.max_concurrency !== null) return member;
@@ -47,22 +45,21 @@ function withMembersCapped(group: GroupConfig, model: string, notes: string[]): 
     const [known] = knownCapsOf(`${member.upstream}/${there}`);
     if (known === undefined || known.provider !== member.upstream) return member;
     notes.push(
-      `The member "${memberIdOf(member)}" of "${group.name}" keeps the known concurrency of "${there}": max_concurrency ${known.maxConcurrency}.`,
+      `Member "${memberIdOf(member)}" of "${group.name}" keeps the known concurrency of "${there}": \`max_concurrency\` ${known.maxConcurrency}.`,
     );
     return { ...member, limits: { ...member.limits, max_concurrency: known.maxConcurrency } };
   });
   return { ...group, members };
 }
 
-/** A limit that a model is known to have. */
 interface PublishedCap {
   readonly provider: string;
   readonly maxConcurrency: number;
 }
 
 /**
- * Finds the limits of a model, at the provider that it names or at all that have it. A pattern stands for models of the
- * maker whose patterns it is part of.
+ * Returns the limits of a model, at the provider in its name or at all providers that have it. A pattern covers models
+ * of the provider whose patterns include it.
  */
 function knownCapsOf(model: string): PublishedCap[] {
   const name = model.toLowerCase();
@@ -79,7 +76,7 @@ function knownCapsOf(model: string): PublishedCap[] {
   return capsAt([...new Set([...withModels, ...makers])], name);
 }
 
-/** Finds the limits of all models that a pattern may stand for, and those of a whole upstream. */
+/** Returns the limits of all models that a pattern may match, and those of a whole upstream. */
 function patternCapsAt(providers: readonly Provider[], pattern: string): PublishedCap[] {
   return providers.flatMap((provider) => {
     const models = pattern.replace(`${provider.id}/`, '');

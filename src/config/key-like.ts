@@ -1,9 +1,9 @@
-// Steps 2 and 3: keys where none belongs. check-config.ts lists all steps.
-
 import { PROVIDERS } from '../providers/index.ts';
 import { quoteName } from './field-error.ts';
 
-/** Beginnings of providers' keys and of our own. Configurations are shown and logged: no key belongs there. */
+/**
+ * Prefixes of keys of providers and of Headgate. Configurations are shown and logged, so they must not contain keys.
+ */
 const KEY_PREFIXES: readonly string[] = [
   'sk-',
   'sk_',
@@ -12,13 +12,13 @@ const KEY_PREFIXES: readonly string[] = [
   ...PROVIDERS.flatMap(({ keyPrefixes = [] }) => keyPrefixes),
 ];
 
-/** Whether a text begins like a key, so that it may not be repeated. */
+/** Whether a text begins like a key and must not be repeated. */
 export function isKeyLike(text: string): boolean {
   const lower = text.toLowerCase();
   return KEY_PREFIXES.some((prefix) => lower.startsWith(prefix));
 }
 
-/** Quotes a name that stands where a key may have been put by mistake. */
+/** Quotes a name, unless it may be a misplaced key. */
 export function quoteNoKey(name: string): string {
   return isKeyLike(name) ? `<${name.length} characters>` : quoteName(name);
 }

@@ -1,5 +1,3 @@
-// Step 2, of lists of deployments, whichever system they are of. check-config.ts lists all steps.
-
 import type { Dialect } from '../contract/dialect.ts';
 import { globsMayOverlap } from '../routing/glob.ts';
 import { providerNamed } from '../providers/index.ts';
@@ -10,30 +8,30 @@ import type { MadeUpstreams } from './foreign-targets.ts';
 
 /** A deployment in a list of another system. */
 export interface ListedDeployment extends Deployment {
-  /** The name by which callers know the model, or a pattern of names. */
+  /** Name by which callers request the model, or a pattern of names. */
   readonly title: string;
   /** Id of the provider here, or the name of one that is not built in. */
   readonly provider: string;
-  /** The name of the model there, or a pattern of names. */
+  /** Name of the model there, or a pattern of names. */
   readonly name: string;
-  /** True: it has limits that several groups could not count together, so it is a member of one only. */
+  /** Whether it has limits that several groups cannot count together, so that it is a member of one group only. */
   readonly isAlone: boolean;
 }
 
-/** Models whose calls go on to other models, where nothing of their own takes them. */
+/** Models whose calls fall back to other models. */
 export interface ModelFallback {
-  /** Where it is written. */
+  /** Path in the document. */
   readonly path: string;
   readonly from: string;
   readonly to: readonly string[];
-  /** True: it applies to every model without a fallback of its own. */
+  /** Whether it applies to every model without its own fallback. */
   readonly isDefault: boolean;
 }
 
-/** Settings beside the deployments that decide where calls go. */
+/** Settings in addition to the deployments that decide where calls go. */
 export interface GroupOptions {
   readonly fallbacks: readonly ModelFallback[];
-  /** Other names of a model, by name. */
+  /** Aliases of models. */
   readonly aliases: readonly {
     readonly path: string;
     readonly name: string;
@@ -43,25 +41,25 @@ export interface GroupOptions {
   readonly settings: Omit<GroupInput, 'name' | 'match' | 'members'>;
 }
 
-/** Groups that were made of deployments. */
+/** Groups that were created from deployments. */
 export interface Grouped<Listed extends ListedDeployment> {
   readonly groups: readonly GroupInput[];
   readonly notes: readonly string[];
   readonly omitted: readonly FieldError[];
-  /** The deployment that each member was made of, by group. */
+  /** The deployment of each member, by group. */
   readonly madeOf: readonly (readonly Listed[])[];
 }
 
-/** A group in the making. */
+/** A group under construction. */
 interface GroupDraft {
   readonly title: string;
-  /** Other names of the model. */
+  /** Aliases of the model. */
   readonly others: readonly string[];
   readonly dialect: Dialect;
   readonly places: { readonly deployment: ListedDeployment; readonly tier: number | undefined }[];
 }
 
-/** Makes a group of the deployments of each model. */
+/** Creates a group from the deployments of each model. */
 export function groupDeployments<Listed extends ListedDeployment>(
   deployments: readonly Listed[],
   { fallbacks, aliases, settings }: GroupOptions,
@@ -93,7 +91,7 @@ export function groupDeployments<Listed extends ListedDeployment>(
   return { groups, notes, omitted, madeOf };
 }
 
-/** Sorts deployments by title, and leaves out those whose calls could not be told apart from others'. */
+/** Groups deployments by title, and omits those whose calls could not be distinguished from others. */
 function draftsOf(
   deployments: readonly ListedDeployment[],
   aliases: GroupOptions['aliases'],
@@ -117,7 +115,7 @@ function draftsOf(
     }
   }
   for (const [title, draft] of drafts) {
-    // Members of one dialect are needed, and OpenAI's is the one that several providers speak beside their own.
+    // Members need one dialect, and OpenAI's is the one that several providers support in addition to their own.
     const [first] = draft.places;
     const isOpenai =
       draft.places.some(({ deployment }) => deployment.place.dialect === 'openai') &&
@@ -130,13 +128,13 @@ function draftsOf(
     if (drafts.has(of)) continue;
     omitted.push({
       path,
-      message: `stands for "${of}", which is not among the models that are imported`,
+      message: `is an alias of "${of}", which is not an imported model`,
     });
   }
   return withoutOverlaps([...drafts.values()], omitted);
 }
 
-/** Says why a pattern of names cannot be a group: its calls would have to be renamed by a pattern too. */
+/** Returns why a pattern cannot be a group. Its calls would have to be renamed by a pattern too. */
 function wrongPattern({ title, name }: ListedDeployment): string | null {
   if (!title.includes('*') && !name.includes('*')) return null;
   if (title === name) return null;
@@ -144,9 +142,9 @@ function wrongPattern({ title, name }: ListedDeployment): string | null {
   // Headgate removes the id of an upstream, and a slash, from the beginning of a model.
   if (slash > 0 && title.slice(slash + 1) === name) {
     if (/^[a-z0-9][a-z0-9-]{0,31}$/.test(title.slice(0, slash))) return null;
-    return `names models by the prefix "${title.slice(0, slash)}", which cannot be the id of an upstream: use a-z, 0-9 and dash`;
+    return `has the prefix "${title.slice(0, slash)}", which cannot be the id of an upstream; use a-z, 0-9 and dash`;
   }
-  return 'is a pattern whose models have other names there, and only names without a pattern can be changed; list the models one by one';
+  return 'is a pattern whose models have other names at the provider, and patterns cannot be renamed; list the models one by one';
 }
 
 function sameInOtherLetters(title: string, titles: Iterable<string>): string | null {
@@ -154,10 +152,10 @@ function sameInOtherLetters(title: string, titles: Iterable<string>): string | n
     (each) => each !== title && each.toLowerCase() === title.toLowerCase(),
   );
   if (same === undefined) return null;
-  return `is "${same}" in other letters, and models are the same in any letters here; give it another name`;
+  return `is "${same}" in another case, and models are case-insensitive here; give it another name`;
 }
 
-/** Lists the other names of a model that no other model has. */
+/** Returns the aliases of a model that are not names of other models. */
 function aliasesOf(
   title: string,
   aliases: GroupOptions['aliases'],
@@ -168,14 +166,17 @@ function aliasesOf(
     if (of !== title || name === title) return [];
     const isTaken = [...drafts.keys()].some((each) => each.toLowerCase() === name.toLowerCase());
     if (!isTaken) return [name];
-    omitted.push({ path, message: 'is the name of a model in model_list too, which has it' });
+    omitted.push({
+      path,
+      message: 'is also the name of a model in model_list, which takes precedence',
+    });
     return [];
   });
 }
 
 /**
- * Leaves out each pattern with which a call would match two groups with members, and could go to one only. Patterns
- * come last, so that a name without one finds the members of its own group first.
+ * Omits each pattern that overlaps another group with members, because a call can run in one of them only. Patterns
+ * come last, so that a name without a pattern first finds the members of its own group.
  */
 function withoutOverlaps(drafts: readonly GroupDraft[], omitted: FieldError[]): GroupDraft[] {
   const isPattern = ({ title }: GroupDraft): number => Number(title.includes('*'));
@@ -191,13 +192,13 @@ function withoutOverlaps(drafts: readonly GroupDraft[], omitted: FieldError[]): 
     }
     omitted.push({
       path: `${draft.places[0]?.deployment.at ?? 'model_list'}.model_name`,
-      message: `matches calls of "${other.title}" too, and a call goes to the members of one group; list its models one by one`,
+      message: `also matches calls of "${other.title}", and a call runs at the members of one group; list its models one by one`,
     });
   }
   return kept;
 }
 
-/** Whether a call for one model may match another, also with the id of an upstream in front of a name. */
+/** Whether a call for one model may match another, also with the id of an upstream before a name. */
 function meets(one: GroupDraft, two: GroupDraft): boolean {
   const names = [two.title, ...two.others];
   return [one.title, ...one.others].some((pattern) => {
@@ -210,7 +211,7 @@ function meets(one: GroupDraft, two: GroupDraft): boolean {
       (name) =>
         !(/^\*+$/.test(rest) && name.includes('/')) &&
         globsMayOverlap(rest, name) &&
-        // A pattern may stand for names that no call has. A name is asked for.
+        // A pattern may match names that no call uses, but a full name is requested by calls.
         (!rest.includes('*') ||
           isThere ||
           provider.models?.some((model) => globsMayOverlap(model, name)) === true),
@@ -218,7 +219,7 @@ function meets(one: GroupDraft, two: GroupDraft): boolean {
   });
 }
 
-/** Puts the deployments of other models behind a model's own, in tiers that are used while these have no room. */
+/** Adds the deployments of other models as later tiers, which are used while a model's own deployments have no room. */
 function addFallbacks(
   drafts: readonly GroupDraft[],
   fallbacks: readonly ModelFallback[],
@@ -228,7 +229,7 @@ function addFallbacks(
   for (const { path, from, to, isDefault } of fallbacks) {
     const draft = drafts.find(({ title }) => title === from);
     if (draft === undefined) {
-      const message = `leads from "${from}", which is not among the models that are imported`;
+      const message = `is a fallback of "${from}", which is not an imported model`;
       if (!isDefault) omitted.push({ path, message });
       continue;
     }
@@ -236,7 +237,7 @@ function addFallbacks(
       if (title === from) continue;
       const others = own.get(title);
       if (others === undefined) {
-        const message = `leads to "${title}", which is not among the models that are imported`;
+        const message = `falls back to "${title}", which is not an imported model`;
         omitted.push({ path, message });
         continue;
       }
@@ -245,7 +246,7 @@ function addFallbacks(
         const whyNotThere = whyNot(draft, deployment);
         if (whyNotThere === null) draft.places.push({ deployment, tier: last + tier });
         else {
-          const message = `does not lead from "${from}" to ${deployment.at}: ${whyNotThere}`;
+          const message = `cannot fall back from "${from}" to ${deployment.at}, because ${whyNotThere}`;
           omitted.push({ path, message });
         }
       }
@@ -253,13 +254,13 @@ function addFallbacks(
   }
 }
 
-/** Says why calls of a model cannot go on to a deployment of another one. Null: they can. */
+/** Returns why calls of a model cannot fall back to a deployment of another one. null if they can. */
 function whyNot(from: GroupDraft, deployment: ListedDeployment): string | null {
   if (from.title.includes('*') || deployment.title.includes('*')) {
-    return 'calls of a pattern have no one name there';
+    return 'calls of a pattern have no single name there';
   }
   if (inDialect(deployment.place, from.dialect) === null) {
-    return 'they speak two dialects, and Headgate does not translate';
+    return 'they speak two dialects, and Headgate does not translate bodies';
   }
-  return deployment.isAlone ? 'its budget would count in each group alone' : null;
+  return deployment.isAlone ? 'its budget would count in each group separately' : null;
 }

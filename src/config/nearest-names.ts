@@ -1,20 +1,20 @@
 import leven from 'leven';
 
-/** Maximum distance of a misspelling; farther away is another word. */
+/** Maximum distance of a misspelling. A more distant name is another word. */
 const DISTANCE_MAX = 3;
 
-/** Maximum length that is compared: longer names are no misspelling of a short one. */
+/** Maximum compared length. Longer names are not misspellings of a short one. */
 const NAME_CHARACTERS_MAX = 64;
 
-/** Maximum names shown to whoever misspelled one. */
+/** Maximum suggestions. */
 const NEAR_MAX = 3;
 
-/** Finds the name that `name` was most likely meant to be, or null where none comes near. */
+/** Returns the known name closest to `name`. null if none is close. */
 export function nearestName(name: string, known: readonly string[]): string | null {
   return nearestNames(name, known)[0] ?? null;
 }
 
-/** Lists the names that `name` may have been meant to be, the likeliest first. */
+/** Returns the known names close to `name`, the closest first. */
 export function nearestNames(name: string, known: readonly string[]): string[] {
   const lower = name.toLowerCase().replaceAll('-', '_');
   const limit = Math.min(DISTANCE_MAX, Math.ceil(name.length / 3));
@@ -28,7 +28,7 @@ export function nearestNames(name: string, known: readonly string[]): string[] {
     .toSorted((a, b) => a.distance - b.distance)
     .map(({ candidate }) => candidate);
   const camel = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  // A half-remembered name: `concurrency` for `max_concurrency`.
+  // A part of a name: `concurrency` for `max_concurrency`.
   const isPart = (candidate: string) =>
     lower.length > 3 && candidate.replaceAll('-', '_').includes(lower);
   const others = [...known.filter((candidate) => candidate === camel), ...known.filter(isPart)];

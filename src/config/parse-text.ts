@@ -1,5 +1,3 @@
-// Step 1: from text to a document. check-config.ts lists all steps.
-
 import { mediaType } from '../runtime/header-value.ts';
 import { isAlias, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import type { Document } from 'yaml';
@@ -7,31 +5,31 @@ import { formatPath } from './field-error.ts';
 import { repeatedJsonKey } from './repeated-json-key.ts';
 import { aliasTargets, mergeProblem, mergedValues } from './yaml-merges.ts';
 
-/** Maximum aliases of one document: a few lines of nested ones would unfold into gigabytes. */
+/** Maximum aliases of one document, because a few lines of nested aliases could expand to gigabytes. */
 const ALIASES_MAX = 100;
 
-/** Maximum values of a document once its aliases are resolved, and maximum levels of them. */
+/** Maximum values of a document with its aliases resolved, and maximum nesting depth. */
 const VALUES_MAX = 1_000_000;
 const DEPTH_MAX = 100;
 
-const NO_MAP = 'the key << merges maps. Give it an alias of a map, or a list of such aliases';
+const NO_MAP = 'the key << merges maps. Set it to an alias of a map, or to a list of such aliases';
 
 const NO_ANCHOR =
-  'no anchor in front of this alias has its name. Set one with & where the value is used first';
+  'no anchor before this alias has its name. Set one with & where the value is first used';
 
-/** A document that is not JSON or YAML at all. Its message repeats nothing of the document. */
+/** A document that is neither JSON nor YAML. Its message repeats nothing of the document. */
 export class ConfigSyntaxError extends Error {
   override readonly name: string = 'ConfigSyntaxError';
 }
 
-/** A document that cannot be written out: it contains itself, is nested too deeply, or its aliases repeat too much. */
+/** A document that cannot be exported: it contains itself, is nested too deeply, or its aliases repeat too much. */
 export class ConfigShapeError extends ConfigSyntaxError {
   override readonly name = 'ConfigShapeError';
 }
 
 /**
- * Reads a configuration's text. What says `yaml` in its content type is YAML 1.2, what says `json`
- * is JSON. Anything else is JSON if it begins like JSON and can be read as that, and YAML otherwise.
+ * Parses the text of a configuration. A content type with `yaml` means YAML 1.2, and one with `json` means JSON. Any
+ * other text is JSON if it begins like JSON and is valid JSON, and YAML otherwise.
  *
  * @throws ConfigSyntaxError
  */
@@ -44,12 +42,12 @@ export function parseConfigText(text: string, contentType: string | null): unkno
       read = { value: parseYaml(text), isJson: false };
     } else read = parseEither(text);
   } catch (error) {
-    // The parsers recurse into each level and would overflow the stack.
+    // The parsers are recursive, and a deep document overflows the stack.
     if (error instanceof RangeError) throw tooDeep();
     throw error;
   }
   checkShape(read.value);
-  // Only now: the search relies on a document that is valid and not too deep.
+  // The search requires a valid document that is not too deep.
   if (read.isJson) refuseRepeatedKey(text);
   return read.value;
 }
@@ -61,19 +59,19 @@ interface ReadText {
 
 const JSON_COMMENT = /[{[,]\s*\/[/*]/;
 
-/** Reads text that begins like JSON. The maps and lists of YAML may begin so too, without quotes around their keys. */
+/** Parses text that begins like JSON. YAML may begin the same way, without quotes around its keys. */
 function parseEither(text: string): ReadText {
   try {
     return { value: parseJson(text), isJson: true };
   } catch (error) {
-    // As YAML, a comment of JSON would be the beginning of the key behind it.
+    // In YAML, a comment of JSON would be the beginning of the next key.
     if (!(error instanceof ConfigSyntaxError) || JSON_COMMENT.test(text)) throw error;
     const isQuoted = !/^\s*(?:\[\s*)*\{\s*[^\s"}]/.test(text);
     return { value: parseYaml(text, isQuoted ? error : undefined), isJson: false };
   }
 }
 
-/** Refuses JSON with a duplicate key, of which `JSON.parse` keeps the last value only. */
+/** Rejects JSON with a duplicate key, for which `JSON.parse` keeps the last value only. */
 function refuseRepeatedKey(text: string): void {
   const repeated = repeatedJsonKey(text);
   if (repeated === null) return;
@@ -83,7 +81,7 @@ function refuseRepeatedKey(text: string): void {
   );
 }
 
-/** Names a duplicate key by its path. Long names are not repeated, because they may be credentials. */
+/** Describes a duplicate key by its path. Long names are not repeated, because they may be credentials. */
 function duplicateKey(path: readonly PropertyKey[]): string {
   return `duplicate key. Remove one of the two values of ${formatPath(path)}`;
 }
@@ -98,7 +96,7 @@ function tooManyValues(): ConfigShapeError {
   return new ConfigShapeError(message);
 }
 
-/** Refuses documents that could not be written out again. */
+/** Rejects documents that could not be exported again. */
 function checkShape(document: unknown): void {
   const left: [value: unknown, depth: number][] = [[document, 0]];
   let values = 0;
@@ -118,7 +116,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // The engine's message quotes the document, which may hold what should not be repeated.
+    // The message of the engine quotes the document, which may contain a credential.
     const offset =
       error instanceof Error ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
     const place = offset === undefined ? '' : ` at ${placeOf(text, Number(offset))}`;
@@ -126,7 +124,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** @param instead Error to throw for text that is not YAML. Absent: one that says so. */
+/**
+ * @param instead error to throw for text that is not YAML. By default, the error describes the position in the YAML.
+ */
 function parseYaml(text: string, instead?: ConfigSyntaxError): unknown {
   const lines = new LineCounter();
   const document = parseDocument(text, {
@@ -135,7 +135,7 @@ function parseYaml(text: string, instead?: ConfigSyntaxError): unknown {
     customTags: [],
     resolveKnownTags: false,
     merge: true,
-    // Checked below: the parser compares each key with all before it, minutes for a large document.
+    // Checked below, because the parser compares each key with all earlier ones: minutes for a large document.
     uniqueKeys: false,
     stringKeys: true,
     prettyErrors: false,
@@ -162,7 +162,9 @@ function parseYaml(text: string, instead?: ConfigSyntaxError): unknown {
     if (!isAlias(node)) return;
     aliases += 1;
     if (aliases > ALIASES_MAX) {
-      throw new ConfigShapeError(`The document uses more than ${ALIASES_MAX} YAML aliases.`);
+      throw new ConfigShapeError(
+        `The document uses more than ${ALIASES_MAX} YAML aliases. Write some of the repeated values out.`,
+      );
     }
     const anchored = targets.get(node);
     if (anchored === undefined) refuse(node.range?.[0] ?? 0, NO_ANCHOR);
@@ -186,7 +188,7 @@ function parseYaml(text: string, instead?: ConfigSyntaxError): unknown {
   }
 }
 
-/** Finds a key that its map has already. Null: there is none. */
+/** Returns a key that its map has twice. null if there is none. */
 function repeatedKey(document: Document): { offset: number; path: PropertyKey[] } | null {
   let repeated: { offset: number; path: PropertyKey[] } | null = null;
   visit(document, {
@@ -207,7 +209,7 @@ function repeatedKey(document: Document): { offset: number; path: PropertyKey[] 
   return repeated;
 }
 
-/** Makes the path of the last of some nodes, each of which contains the next. */
+/** Returns the path of the last of some nodes, each of which contains the next. */
 function pathOf(nodes: readonly unknown[]): PropertyKey[] {
   return nodes.flatMap((node, at): PropertyKey[] => {
     if (isPair(node)) return isScalar(node.key) ? [String(node.key.value)] : [];

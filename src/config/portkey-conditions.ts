@@ -1,5 +1,3 @@
-// Step 2, conditions of Portkey's. check-config.ts lists all steps.
-
 import { portkeyConditionSchema } from '../contract/config/portkey-schema.ts';
 import { globsMayOverlap } from '../routing/glob.ts';
 import type { FieldError } from './field-error.ts';
@@ -12,15 +10,15 @@ export interface Branch {
   readonly node: PortkeyNode;
   /** Path in the document. */
   readonly at: string;
-  /** Name of the group. Absent: that of the config, or of its model. */
+  /** Name of the group. If absent, it comes from the config or its model. */
   readonly title?: string;
-  /** Models that callers ask for. Null: the one that the targets name, or any. */
+  /** Models that callers request. null means the model of the targets, or any. */
   readonly models: readonly string[] | null;
-  /** It is for the calls that no condition is for. */
+  /** Whether it is for calls that match no condition. */
   readonly isRest: boolean;
 }
 
-/** Splits a config by its conditions. One without conditions is a single branch. */
+/** Splits a config by its conditions. Without conditions there is one branch. */
 export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
   if (root.strategy?.mode !== 'conditional') {
     return [{ node: root, at: '', models: null, isRest: false }];
@@ -41,7 +39,7 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
     const path = `${at}.query`;
     const asked = modelsOf(query);
     if (asked === null) {
-      const message = `cannot be expressed: a group is chosen by the model of a call. Let callers ask for a model of its own in place of "${then}"`;
+      const message = `cannot be converted, because a group is chosen by the model of a call. Let callers request a separate model for "${then}"`;
       omitted.push({ path, message });
       continue;
     }
@@ -49,7 +47,7 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
       const same = taken.add(model, then);
       if (same === null) return true;
       if (same.name === then && same.model === model) return false;
-      const message = `"${model}" is taken by an earlier condition ("${same.model}"), and a call goes to one group with members`;
+      const message = `"${model}" overlaps an earlier condition ("${same.model}"), and a call runs in one group with members`;
       omitted.push({ path, message });
       return false;
     });
@@ -58,7 +56,10 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
   const branches = [...models].flatMap(([then, asked]): Branch[] => {
     const target = targets.find(({ node }) => node.name === then);
     if (target !== undefined) return [{ ...target, title: then, models: asked, isRest: false }];
-    omitted.push({ path: 'strategy.conditions', message: `"${then}" is the name of no target` });
+    omitted.push({
+      path: 'strategy.conditions',
+      message: `"${then}" is not the name of a target`,
+    });
     return [];
   });
   const other = targets.find(({ node }) => node.name === usual);
@@ -66,18 +67,18 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
   return [...branches, ...otherwise(other, taken, omitted)];
 }
 
-/** A model that a condition takes, and the target that it is for. */
+/** A model of a condition, and its target. */
 interface ModelChoice {
   readonly model: string;
   readonly name: string;
 }
 
-/** The models that conditions take. Most are single names, of which no two have to be compared. */
+/** Models of earlier conditions. Most are full names, which need no comparison of each pair. */
 class TakenModels {
   readonly #names = new Map<string, ModelChoice>();
   readonly #globs: ModelChoice[] = [];
 
-  /** Adds a model, unless an earlier one takes some call of it. Null: none does. */
+  /** Adds a model. Returns the earlier choice that matches some of its calls, or null. */
   add(model: string, name: string): ModelChoice | null {
     const isGlob = model.includes('*');
     const overlaps = (other: ModelChoice): boolean => globsMayOverlap(model, other.model);
@@ -92,7 +93,7 @@ class TakenModels {
   }
 }
 
-/** Makes the branch of all other calls, which asks for a model as groups are found by them. */
+/** Returns the branch of all other calls. It needs a model, because groups are found by model. */
 function otherwise(
   target: { readonly at: string; readonly node: PortkeyNode },
   taken: TakenModels,
@@ -103,7 +104,7 @@ function otherwise(
     .flatMap(({ node }) => modelOf(node).asked ?? []);
   const path = 'strategy.default';
   if (first === undefined) {
-    const message = `"${target.node.name}" gets the calls of every other model, and groups with members cannot share a call. Callers reach it by the base URL of its upstream`;
+    const message = `"${target.node.name}" takes the calls of every other model, and a call cannot match two groups with members. Callers can use the base URL of its upstream`;
     omitted.push({ path, message });
     return [];
   }
@@ -123,7 +124,7 @@ function merged(root: PortkeyNode, node: PortkeyNode): PortkeyNode['override_par
   return { ...root.override_params, ...node.override_params };
 }
 
-/** Reads the models that a query asks for, as globs. Null: it asks for something else. */
+/** Returns the models that a query matches, as globs. null if it queries something else. */
 function modelsOf(query: Readonly<Record<string, unknown>>): string[] | null {
   const entries = Object.entries(query);
   const [only] = entries;
@@ -148,7 +149,7 @@ function modelsOf(query: Readonly<Record<string, unknown>>): string[] | null {
   return operator === '$in' && isList && operand.length > 0 ? operand : null;
 }
 
-/** Writes a regular expression as a glob, if it is a beginning, an end or a part of a name. */
+/** Converts a regular expression to a glob, if it is a prefix, a suffix or a part of a name. */
 function globOf(expression: string): string[] | null {
   const [, start, middle, end] =
     /^(\^?)((?:[\w\-/:@ ]|\\[.\-/]|\.\*)*)(\$?)$/.exec(expression) ?? [];

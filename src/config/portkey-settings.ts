@@ -1,5 +1,3 @@
-// Step 2, settings of Portkey's strategies. check-config.ts lists all steps.
-
 import { below } from './field-error.ts';
 import { numberIn } from './foreign-fields.ts';
 import type { GroupInput } from './foreign-members.ts';
@@ -9,16 +7,16 @@ import type { PortkeyNode, TargetTiers } from './portkey-tree.ts';
 /** Maximum retries of a group. */
 const RETRIES_MAX = 10;
 
-/** Answers after which Portkey tries again unless told otherwise. Headgate does so after all of them. */
+/** Status codes after which Portkey retries by default. Headgate retries after all of them. */
 const RETRIED = new Set([429, 500, 502, 503, 504]);
 
-/** Answers after which a call goes on, for those who chose others. */
+/** Why other status codes for a fallback cannot be converted. */
 const AFTER =
-  'has no counterpart: a call is retried at the next member after 429, 5xx, a broken connection, and 401, 402 and 403 for the key';
+  'has no counterpart; a call is retried at the next member after 429, 5xx, a broken connection, and 401, 402 and 403 for the key';
 
 type PortkeyGroupSettings = Pick<GroupInput, 'affinity' | 'breaker' | 'retries'>;
 
-/** Takes over what a config says beside its targets: retries, stickiness and the circuit breaker. */
+/** Converts settings of a config other than its targets: retries, stickiness and the circuit breaker. */
 export function strategySettings(
   node: PortkeyNode,
   tiers: TargetTiers,
@@ -35,14 +33,14 @@ export function strategySettings(
     (codes.size !== RETRIED.size || [...codes].some((code) => !RETRIED.has(code)))
   ) {
     const message =
-      'has no counterpart: overloads, 5xx and broken connections are retried, and 429 waits in the queue';
+      'has no counterpart; overloads, 5xx and broken connections are retried, and calls with 429 are queued';
     to.omitted.push({ path: below(at, 'retry.on_status_codes'), message });
   }
   if (node.strategy?.on_status_codes !== undefined) {
     to.omitted.push({ path: below(at, 'strategy.on_status_codes'), message: AFTER });
   }
   if (attempts > RETRIES_MAX) {
-    const message = `is more than ${RETRIES_MAX}, which is set instead`;
+    const message = `exceeds the maximum of ${RETRIES_MAX}, which is used instead`;
     to.omitted.push({ path: below(at, 'retry.attempts'), message });
   }
   return {
@@ -52,10 +50,10 @@ export function strategySettings(
   };
 }
 
-/** Lists what a strategy below another one says for itself: a group has one of each. */
+/** Lists the settings of a nested strategy, because a group has one setting of each kind. */
 export function omitNested({ strategy }: PortkeyNode, at: string, { omitted }: PortkeyParts): void {
   const message =
-    'applies to a part of the targets, and a group has one setting for all of its members';
+    'applies to some of the targets, and a group has one setting for all of its members';
   for (const name of ['sticky', 'cb_config']) {
     if (strategy?.[name] !== undefined) {
       omitted.push({ path: below(at, `strategy.${name}`), message });
@@ -66,14 +64,14 @@ export function omitNested({ strategy }: PortkeyNode, at: string, { omitted }: P
   }
 }
 
-/** Reads stickiness. Calls that are spread by weight follow the weights alone, as there. */
+/** Converts stickiness. Calls without it follow the weights alone, as at Portkey. */
 function affinityOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): PortkeyGroupSettings {
   if (strategy?.mode !== 'loadbalance') return {};
   const sticky = objectOf(strategy['sticky'], below(at, 'strategy.sticky'), to);
   if (sticky?.['enabled'] !== true) return { affinity: { by: 'none' } };
   if (sticky['hash_fields'] !== undefined) {
     const message =
-      'has no counterpart: calls of one caller, or of one agent run, stay at their member (affinity.by)';
+      'has no counterpart; calls of one caller, or of one agent run, stay at their member (affinity.by)';
     to.omitted.push({ path: below(at, 'strategy.sticky.hash_fields'), message });
   }
   const seconds = numberOf(sticky, 'ttl', below(at, 'strategy.sticky'), to) ?? 3_600;
@@ -82,7 +80,7 @@ function affinityOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): Po
   };
 }
 
-/** Reads the circuit breaker of a strategy. */
+/** Converts the circuit breaker of a strategy. */
 function breakerOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): PortkeyGroupSettings {
   const path = below(at, 'strategy.cb_config');
   const written = objectOf(strategy?.['cb_config'], path, to);
@@ -90,7 +88,7 @@ function breakerOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): Por
   for (const name of Object.keys(written)) {
     if (name === 'failure_status_codes') {
       const message =
-        'has no counterpart: overloads, other 5xx and broken connections are failures';
+        'has no counterpart; overloads, other 5xx and broken connections count as failures';
       to.omitted.push({ path: `${path}.${name}`, message });
     }
   }
@@ -101,7 +99,7 @@ function breakerOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): Por
   const cooldown = read('cooldown_interval');
   if (failures !== null) {
     to.notes.add(
-      `${path}.failure_threshold ${failures}: the breaker opens when a share of at least ${failures} calls failed (breaker.threshold, breaker.min_calls).`,
+      `With ${path}.failure_threshold ${failures}, the breaker opens when a share of at least ${failures} calls failed (breaker.threshold, breaker.min_calls).`,
     );
   }
   return {
@@ -116,7 +114,7 @@ function breakerOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): Por
 const within = (value: number, least: number, most: number): number =>
   Math.min(most, Math.max(least, value));
 
-/** Reads an object. Null: it is absent, or is none and was listed. */
+/** Returns an object. null if it is absent, or is not an object and was listed. */
 function objectOf(
   value: unknown,
   path: string,
@@ -130,7 +128,7 @@ function objectOf(
   return null;
 }
 
-/** Reads a number. Null: it is absent, or is none and was listed. */
+/** Returns a number. null if it is absent, or is not a number and was listed. */
 function numberOf(
   fields: Readonly<Record<string, unknown>>,
   name: string,

@@ -1,5 +1,3 @@
-// Step 2, the targets of a config of Portkey's. check-config.ts lists all steps.
-
 import type { Dialect } from '../contract/dialect.ts';
 import {
   PORTKEY_ADDRESSES,
@@ -16,14 +14,14 @@ import type { ForeignSecrets } from './foreign-secrets.ts';
 import { isKeyLike, quoteNoKey } from './key-like.ts';
 import type { Leaf, PortkeyNode } from './portkey-tree.ts';
 
-/** Parts that a conversion collects while it reads targets. */
+/** Secrets, notes and omitted parts that a conversion collects. */
 export interface PortkeyParts {
   readonly secrets: ForeignSecrets;
   readonly notes: Set<string>;
   readonly omitted: FieldError[];
 }
 
-/** Fields of a target that are read, or that mean nothing beyond Portkey. */
+/** Fields of a target that are read, or that have no meaning outside Portkey. */
 const READ = new Set([
   ...(
     'name id strategy targets provider virtual_key api_key custom_host weight override_params retry request_timeout ' +
@@ -32,14 +30,15 @@ const READ = new Set([
   ...PORTKEY_CLOUD_FIELDS,
 ]);
 
-const NO_LOOK = 'Headgate does not look into prompts and answers';
-const NO_CHANGE = 'Headgate changes nothing of a body but the model';
-const PAYER = 'is a header that decides who pays, and members send none. Use a key of that account';
+const NO_LOOK = 'Headgate does not inspect prompts and responses';
+const NO_CHANGE = 'Headgate changes only the model in a body';
+const PAYER =
+  'is a header that decides who pays, and members send no such header. Use a key of that account';
 
-/** Why fields of a target are not taken over. Others have no counterpart. */
+/** Why fields of a target are not converted. Other fields have no counterpart. */
 const WHY_NOT: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    cache: 'Headgate keeps no answers, so that each call is paid',
+    cache: 'Headgate stores no responses, so each call is paid',
     input_guardrails: NO_LOOK,
     output_guardrails: NO_LOOK,
     default_input_guardrails: NO_LOOK,
@@ -51,7 +50,7 @@ const WHY_NOT: ReadonlyMap<string, string> = new Map(
     openai_organization: PAYER,
     openai_project: PAYER,
     forward_headers:
-      'headers other than credentials are forwarded anyway, and calls to members go out with the key of the member',
+      'headers other than credentials are always forwarded, and calls at members use the key of the member',
     api_version:
       'callers choose it with the parameter api-version, and the routes below /openai/v1 need none',
     azure_api_version:
@@ -59,7 +58,7 @@ const WHY_NOT: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Turns a target into a deployment. Null: it is omitted. */
+/** Converts a target to a deployment. null if it is omitted. */
 export function deploymentOf(
   { at, node }: Leaf,
   tier: number | null,
@@ -76,7 +75,7 @@ export function deploymentOf(
   listUnread(at, node, to);
   if (slug !== null) {
     to.notes.add(
-      `${quoteSlug(slug)} is stored at Portkey, and its name says ${place.id}: check that ${at || 'the config'} goes there.`,
+      `${quoteSlug(slug)} is stored at Portkey, and its name suggests ${place.id}. Check that ${at || 'the config'} goes there.`,
     );
   }
   return {
@@ -90,15 +89,15 @@ export function deploymentOf(
 
 /** The models that a target names. */
 interface TargetModel {
-  /** Model there. Null: the one that the call asks for. */
+  /** Model there. null means the requested one. */
   readonly model: string | null;
-  /** Model that the target is known by, if it names one. */
+  /** Model that callers request, if the target names one. */
   readonly asked: string | null;
-  /** Slug of the provider that stands before the model, as in `@slug/model`. */
+  /** Slug of the provider before the model, as in `@slug/model`. */
   readonly slug: string | null;
 }
 
-/** Reads the model of a target: the one that it puts into bodies, or the deployment that it calls. */
+/** Returns the model of a target: the one that it sets in bodies, or the deployment that it calls. */
 export function modelOf(node: PortkeyNode): TargetModel {
   const written = node.override_params?.model;
   const [, slug = null, model = written ?? null] = /^@([^/]+)\/(.+)$/.exec(written ?? '') ?? [];
@@ -116,17 +115,18 @@ function slugOf({ provider, virtual_key: key }: PortkeyNode): string | null {
 
 type FoundPlace = { readonly place: ForeignTarget } | FieldError;
 
-/** Finds where the calls of a target go. A path and a message: it has no address that is known, or no lasting key. */
+/** Returns where the calls of a target go. A `FieldError` explains an unknown address or a temporary key. */
 function placeOf(node: PortkeyNode, slug: string | null): FoundPlace {
   if (node['passthrough'] === true) {
     return {
       path: 'passthrough',
-      message: 'the call names the provider. Here, callers name it in the base URL or the model',
+      message:
+        'each call chooses the provider. In Headgate, callers choose it by base URL or model',
     };
   }
   const id = slug === null ? providerIdOf(node.provider ?? '', 'portkey') : providerOfSlug(slug);
-  const unlasting = withoutKey(node, id);
-  if (unlasting !== null) return unlasting;
+  const temporary = withoutKey(node, id);
+  if (temporary !== null) return temporary;
   const address = addressOf(node, id);
   if (address !== null) {
     const problem =
@@ -148,22 +148,22 @@ function placeOf(node: PortkeyNode, slug: string | null): FoundPlace {
             ? 'override_params.model'
             : 'virtual_key'
           : 'provider',
-      message: `only Portkey knows where ${quoteSlug(slug)} leads. Write provider and api_key in its place, and custom_host for a host of your own`,
+      message: `only Portkey can resolve ${quoteSlug(slug)}. Replace it by provider and api_key, and custom_host for a host of your own`,
     };
   }
   if (node.provider === undefined) {
-    return { path: 'provider', message: 'is missing, so it is not known where the calls go' };
+    return { path: 'provider', message: 'is missing, so the target of the calls is unknown' };
   }
   const place = placeNamed(node.provider, 'portkey');
   return place === null
     ? {
         path: 'provider',
-        message: `${quoteNoKey(node.provider)} has no address that is known here. Set custom_host`,
+        message: `${quoteNoKey(node.provider)} has no known address. Set custom_host`,
       }
     : { place };
 }
 
-/** Finds targets that sign in with something that does not last, or that Headgate cannot make. */
+/** Finds targets that authenticate with something temporary, or with something that Headgate cannot create. */
 function withoutKey(node: PortkeyNode, id: string | null): FieldError | null {
   const signIn = PORTKEY_SIGN_INS.find(({ provider }) => provider === id);
   if (signIn === undefined) return null;
@@ -173,7 +173,7 @@ function withoutKey(node: PortkeyNode, id: string | null): FieldError | null {
   return path === undefined ? null : { path, message };
 }
 
-/** Finds the address that a target says itself, and the field that says it. */
+/** Returns the address in a target, and its field. */
 function addressOf(
   node: PortkeyNode,
   id: string | null,
@@ -187,23 +187,23 @@ function addressOf(
   return null;
 }
 
-/** Puts a name into an address. One that would lead elsewhere makes none. */
+/** Inserts a name into an address. Empty for a name that would change the host. */
 function inHost(name: string, address: string): string {
   return /^[\w-]+$/.test(name) ? address.replace('*', name) : '';
 }
 
-/** The dialect that a provider is called in, at whatever address. */
+/** Returns the dialect of a provider at any address. */
 function spokenBy(id: string | null): Dialect | undefined {
   const provider = id === null ? null : providerNamed(id);
   return provider === null ? undefined : (provider.dialect ?? 'openai');
 }
 
-/** Finds the provider that the name of a stored one speaks of. Null: none, or several. */
+/** Returns the provider in the name of a stored one. null if there is none, or if there are several. */
 function providerOfSlug(slug: string): string | null {
   const words = slug.toLowerCase().split(/[^a-z0-9]+/);
   const found = new Set<string>();
   for (let at = 0; at < words.length; at += 1) {
-    // The longest name counts: `azure-openai` is not also `openai`.
+    // The longest name applies: `azure-openai` is not also `openai`.
     for (let end = Math.min(words.length, at + 3); end > at; end -= 1) {
       const id = providerIdOf(words.slice(at, end).join('-'), 'portkey');
       if (providerNamed(id) === null) continue;
@@ -225,7 +225,7 @@ function secretOf(
 ): string | null {
   if (isText(node['aws_access_key_id']) || isText(node['aws_role_arn'])) {
     notes.add(
-      `${at} is signed with AWS keys at Portkey. Headgate sends an API key of Bedrock: create one.`,
+      `${at} is signed with AWS keys at Portkey. Headgate uses an API key of Bedrock, so create one.`,
     );
     return secrets.ofVariable('AWS_BEARER_TOKEN_BEDROCK');
   }
@@ -236,12 +236,12 @@ function secretOf(
   }
   if (place.isLocal) return null;
   notes.add(
-    `${at} has no key: at Portkey callers bring theirs. Calls of a member go out with a key of yours.`,
+    `${at} has no key, because callers send their own key to Portkey. A member needs a key of yours.`,
   );
   return secrets.ofOther(`place ${place.id}`, `${place.id}_API_KEY`, place.id);
 }
 
-/** Lists the fields of a target that are not taken over. */
+/** Lists the fields of a target that are not converted. */
 export function listUnread(at: string, node: PortkeyNode, { omitted }: PortkeyParts): void {
   for (const [name, value] of Object.entries(node)) {
     if (value === undefined || value === null || READ.has(name)) continue;
@@ -254,7 +254,7 @@ export function listUnread(at: string, node: PortkeyNode, { omitted }: PortkeyPa
   }
 }
 
-/** Quotes the slug of a stored key, unless a key itself stands in its place. */
+/** Quotes the slug of a stored key, unless it looks like a key itself. */
 function quoteSlug(slug: string): string {
   return isKeyLike(slug) ? 'A key' : quoteName(`@${slug}`);
 }

@@ -1,5 +1,3 @@
-// Step 2, the tree of a config of Portkey's. check-config.ts lists all steps.
-
 import type * as z from 'zod';
 import { portkeyNodeSchema } from '../contract/config/portkey-schema.ts';
 import { below, type FieldError } from './field-error.ts';
@@ -7,27 +5,27 @@ import { readWithoutWrong } from './foreign-fields.ts';
 
 export type PortkeyNode = z.output<typeof portkeyNodeSchema>;
 
-/** A target that is a provider, with what it inherits of the strategies above it. */
+/** A target with a provider, and the settings that it inherits from strategies above it. */
 export interface Leaf {
   /** Path in the document. */
   readonly at: string;
   readonly node: PortkeyNode;
-  /** Its part of the calls of its tier. Null: nothing chooses by weight. */
+  /** Its share of the calls of its tier. null if weights have no effect. */
   readonly weight: number | null;
 }
 
-/** Targets in the order in which they are tried: all of one tier before the next one. */
+/** Targets in the order in which they are tried: all targets of one tier before the next tier. */
 export type TargetTiers = readonly (readonly Leaf[])[];
 
 /** Fields that targets inherit from the strategy above them. */
 const INHERITED = ['custom_host', 'request_timeout', 'override_params', 'retry'] as const;
 
-/** Reads a config or a target, whose mistakes are listed in `omitted`. Null: it cannot be read. */
+/** Parses a config or a target, and lists its errors in `omitted`. null if it cannot be parsed. */
 export function readNode(value: unknown, at: string, omitted: FieldError[]): PortkeyNode | null {
   return readWithoutWrong(portkeyNodeSchema, snakeKeys(value, 2), at, omitted, spareAt);
 }
 
-/** Parts that decide neither where calls go nor how they are spread. */
+/** Parts that decide neither where calls go nor how they are distributed. */
 const SPARE: readonly (readonly string[])[] = [
   ['name'],
   ['retry'],
@@ -41,7 +39,7 @@ function spareAt(path: readonly PropertyKey[]): readonly string[] | null {
   return SPARE.find((spare) => spare.every((name, index) => path[index] === name)) ?? null;
 }
 
-/** SDKs write the same fields with capitals. Fields of bodies stay as they are. */
+/** Converts the camel case of SDKs. Fields of bodies stay as they are. */
 function snakeKeys(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || depth === 0) {
     return value;
@@ -55,9 +53,9 @@ function snakeKeys(value: unknown, depth: number): unknown {
 }
 
 /**
- * Lists the targets of a node in their tiers. What it omits is listed.
+ * Returns the targets of a node in tiers. Omitted parts are listed.
  *
- * @param visit Called with each strategy below the node itself.
+ * @param visit called with each strategy below the node
  */
 export function tiersOf(
   node: PortkeyNode,
@@ -75,13 +73,13 @@ export function tiersOf(
   const mode = strategy?.mode ?? 'single';
   if (mode === 'conditional') {
     const message =
-      'a condition below another strategy has no counterpart: groups are chosen by the model of a call';
+      'a condition below another strategy has no counterpart, because groups are chosen by the model of a call';
     omitted.push({ path: below(at, 'strategy.conditions'), message });
     return [];
   }
   if (mode === 'single') {
     for (const { path } of children.slice(1)) {
-      omitted.push({ path, message: 'a strategy of mode single calls its first target only' });
+      omitted.push({ path, message: 'a strategy with mode single calls its first target only' });
     }
   }
   const used = mode === 'single' ? children.slice(0, 1) : children;
@@ -100,7 +98,7 @@ export function tiersOf(
   );
 }
 
-/** Joins the targets of a strategy that spreads calls by weight, tier by tier. */
+/** Joins the targets of a strategy with weights, tier by tier. */
 function balanced(
   parts: readonly { readonly path: string; readonly weight: number; readonly tiers: TargetTiers }[],
   omitted: FieldError[],
@@ -108,7 +106,7 @@ function balanced(
   const depth = Math.max(0, ...parts.map(({ tiers }) => tiers.length));
   if (parts.length > 1) {
     for (const { path, tiers } of parts.filter((part) => part.tiers.length > 1)) {
-      const message = `its fallbacks are for ${path} alone there (${tiers.length - 1}), and for all targets beside it here: a tier gets calls while none before it has room`;
+      const message = `its fallbacks (${tiers.length - 1}) apply only to ${path} at Portkey, but to all targets next to it here, because a tier gets calls while no earlier tier has room`;
       omitted.push({ path: below(path, 'strategy'), message });
     }
   }

@@ -1,20 +1,18 @@
-// Step 2, once it is converted: what a configuration may not hold. check-config.ts lists all steps.
-
 import type { ConfigInput } from '../contract/config/config.ts';
 import type { FieldError } from './field-error.ts';
 
-/** A converted configuration without the parts that were refused. */
+/** A converted configuration without the rejected parts. */
 interface Pruned {
   readonly config: ConfigInput;
-  /** Errors of the parts that were removed, with the paths of the configuration as it was at first. */
+  /** Errors of removed parts, with paths in the original configuration. */
   readonly removed: readonly FieldError[];
-  /** Errors of parts that cannot be removed by themselves. */
+  /** Errors of parts that cannot be removed alone. */
   readonly errors: readonly FieldError[];
-  /** Translates a path of what is left into one of the configuration as it was at first. */
+  /** Translates a path in the remaining configuration to one in the original. */
   readonly pathOf: (path: string) => string;
 }
 
-/** A group, upstream or member, and its place in the configuration as it was at first. */
+/** A group, upstream or member, and its place in the original configuration. */
 interface ConfigItem<Part> {
   readonly part: Part;
   readonly at: number;
@@ -28,8 +26,8 @@ interface PlacedGroup extends ConfigItem<NonNullable<ConfigInput['groups']>[numb
 const PART = /^(groups|upstreams)\[(\d+)\](?:\.members\[(\d+)\])?/;
 
 /**
- * Removes each part of a converted configuration that a check refuses, until it refuses nothing: a member, a group
- * without members, an upstream. So one wrong entry of a foreign document costs no other.
+ * Removes each part of a converted configuration that a check rejects, until it rejects nothing: a member, a group
+ * without members, or an upstream. One wrong entry of a foreign document therefore affects no other.
  */
 export function pruneRefused(
   config: ConfigInput,
@@ -75,7 +73,7 @@ function partsOf(
   };
 }
 
-/** Removes a group that is refused, or whose last member is. */
+/** Removes a group that is rejected, or whose last member is rejected. */
 function withoutBlamed(
   { part, at, members }: PlacedGroup,
   path: string,

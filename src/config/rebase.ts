@@ -1,6 +1,6 @@
 import { below, namedParts } from './field-paths.ts';
 
-/** Tells whether two values are the same JSON, whatever the order of their fields. */
+/** Whether two values are the same JSON, apart from the order of fields. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -11,7 +11,7 @@ export function isSame(a: unknown, b: unknown): boolean {
   return [...left].every(([name, part]) => right.has(name) && isSame(part, right.get(name)));
 }
 
-/** A field that two people changed, each in another way. */
+/** A field that both sides changed to different values. */
 interface Clash {
   readonly path: string;
   readonly theirs: unknown;
@@ -24,8 +24,8 @@ interface Rebased {
 }
 
 /**
- * Puts my changes of `base` on top of theirs, field by field. Where both changed the same field, that of `prefer` holds,
- * and it is listed. Lists of things with names are told apart by these; other lists count as one field.
+ * Applies my changes of `base` to theirs, field by field. If both sides changed a field, `prefer` decides, and the
+ * field is listed as a clash. Entries of lists are identified by name, and other lists count as one field.
  */
 export function rebase(
   base: unknown,
@@ -54,7 +54,9 @@ export function rebase(
   return { value, clashes };
 }
 
-/** Names of both sides in their order, or in mine where I changed it; what one side alone has comes behind its neighbour. */
+/**
+ * Returns the names of both sides in their order, or in mine if I changed it. A name of one side follows its neighbour.
+ */
 function inOrder(
   base: readonly string[],
   mine: readonly string[],
@@ -73,7 +75,7 @@ function inOrder(
   return all;
 }
 
-/** Picks the names that are among others. */
+/** Returns the names that are also in another list. */
 function those(names: readonly string[], others: readonly string[]): string[] {
   const among = new Set(others);
   return names.filter((name) => among.has(name));
@@ -83,7 +85,7 @@ function keysOf({ parts }: { readonly parts: ReadonlyMap<string, unknown> }): st
   return [...parts.keys()];
 }
 
-/** The fields of an object; null for lists and everything else. */
+/** Returns the fields of an object. null for any other value. */
 function fieldsOf(value: unknown): ReadonlyMap<string, unknown> | null {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
   return new Map(Object.entries(value));

@@ -1,23 +1,23 @@
-/** A key that its object has already. */
+/** A key that occurs twice in its object. */
 interface RepeatedKey {
   /** Position of its second occurrence in the text, in UTF-16 code units. */
   readonly offset: number;
   readonly path: readonly PropertyKey[];
 }
 
-/** An object or a list that is open at a position of the text. */
+/** An object or list that is open at a position in the text. */
 interface OpenContainer {
-  /** Keys of an object so far. Null: a list. */
+  /** Keys of an object so far. null for a list. */
   readonly keys: Set<string> | null;
-  /** The entry that the position is in. */
+  /** The entry at the position. */
   at: PropertyKey;
 }
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]/g;
 
 /**
- * Finds the first duplicate key in a text that is known to be valid JSON. `JSON.parse` keeps the last value of such a
- * key and reports nothing. The time grows with the length of the text.
+ * Returns the first duplicate key in a text that is valid JSON. `JSON.parse` keeps the last value of such a key and
+ * reports nothing. The time grows with the length of the text.
  */
 export function repeatedJsonKey(text: string): RepeatedKey | null {
   const open: OpenContainer[] = [];

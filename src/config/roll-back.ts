@@ -2,47 +2,47 @@ import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
 import { shown } from './changes-between.ts';
 import { isSame, rebase } from './rebase.ts';
 
-/** A field of a change that was changed again since. */
+/** A field of a change that has been changed again. */
 interface UndoConflict {
   readonly path: string;
-  /** The value that the undo brings back. Absent: there was nothing. */
+  /** The value that the undo restores. Absent if there was none. */
   readonly was?: unknown;
-  /** The value now. Absent: there is nothing. */
+  /** The current value. Absent if there is none. */
   readonly now?: unknown;
 }
 
-/** A configuration on the way back. */
+/** A configuration after a rollback. */
 export interface RolledBack {
   readonly config: Config;
-  /** Sentences on what stays as it is. */
+  /** Sentences about what stays as it is. */
   readonly notes: readonly string[];
   readonly conflicts: readonly UndoConflict[];
 }
 
-/** Puts a version in the place of the configuration: all of it but who may come in. */
+/** Restores a version, except which keys exist and whether they are valid. */
 export function restored(present: Config, then: Config): RolledBack {
   const config = withDoorsOf(present, settingsOf(then));
   return { config, notes: doorNotes(then, present), conflicts: [] };
 }
 
 /**
- * Takes one change back, from `before` to `after`, and leaves alone what was changed since; or takes that back too, where
- * `isAll` says so.
+ * Undoes one change, from `before` to `after`, except fields that have been changed since. `isAll` undoes those fields
+ * too.
  */
 export function undone(present: Config, before: Config, after: Config, isAll: boolean): RolledBack {
   const [base, mine, theirs] = [after, before, present].map(settingsOf);
   const { value, clashes } = rebase(base, mine, theirs, isAll ? 'mine' : 'theirs');
-  // The cast is sound: what is merged has the fields of a configuration, and is checked as one afterwards.
+  // The cast is sound: the merged value has the fields of a configuration, and is checked as one later.
   const config = withDoorsOf(present, value as RestorableSettings);
   return { config, notes: doorNotes(before, after), conflicts: clashes.map(reported) };
 }
 
-/** Tells whether a change changed nothing but who may come in, so that nothing of it can be taken back. */
+/** Whether a change only affected which keys exist and whether they are valid, so that nothing can be undone. */
 export function isOfDoorsAlone(before: Config, after: Config): boolean {
   return isSame(settingsOf(before), settingsOf(after));
 }
 
-/** Fields that decide whether a key opens anything. */
+/** Fields that decide whether a key is valid. */
 const DOOR_FIELDS = ['hash', 'created_at', 'expires_at', 'revoked_at', 'previous'] as const;
 
 type DoorField = (typeof DOOR_FIELDS)[number];
@@ -51,7 +51,7 @@ type RestorableSettings = Omit<Config, 'keys' | 'admin_keys'> & {
   readonly keys: readonly KeySettings[];
 };
 
-/** Picks what goes back: everything but which keys there are, and whether they open anything. */
+/** Returns what a rollback restores: everything except which keys exist and whether they are valid. */
 function settingsOf({ admin_keys: _adminKeys, keys, ...rest }: Config): RestorableSettings {
   return { ...rest, keys: keys.map(keySettings) };
 }
@@ -61,14 +61,14 @@ function keySettings(key: GatewayKeyConfig): KeySettings {
   return rest;
 }
 
-/** Puts settings on the keys that there are: none comes back, none goes, and none opens for longer or again. */
+/** Applies settings to the existing keys. No key is restored, removed, extended or made valid again. */
 function withDoorsOf(present: Config, settings: RestorableSettings): Config {
   const wanted = new Map(settings.keys.map((key) => [key.id, key]));
   const keys = present.keys.map((key) => ({ ...key, ...wanted.get(key.id) }));
   return { ...present, ...settings, keys, admin_keys: present.admin_keys };
 }
 
-/** Words what was changed about who may come in, of which nothing goes back. */
+/** Describes changes of keys that are not rolled back. */
 function doorNotes(then: Config, now: Config): string[] {
   const [were, are] = [then, now].map(({ keys }) => new Map(keys.map((key) => [key.id, key])));
   const isOther = (key: GatewayKeyConfig): boolean => {
@@ -78,19 +78,17 @@ function doorNotes(then: Config, now: Config): string[] {
   const made = now.keys.filter(({ id }) => were?.has(id) === false);
   const deleted = then.keys.filter(({ id }) => are?.has(id) === false);
   return [
-    ...about('made since, which stay', made),
-    ...about('deleted since, which stay deleted', deleted),
+    ...about('created since then remain', made),
+    ...about('deleted since then remain deleted', deleted),
     ...about(
-      'rotated, revoked or given another end since, which stay so',
+      'rotated, revoked or given a new expiry since then remain so',
       now.keys.filter(isOther),
     ),
-    ...(isSame(then.admin_keys, now.admin_keys)
-      ? []
-      : ['Admin keys stay as they are now: none comes back, and none goes.']),
+    ...(isSame(then.admin_keys, now.admin_keys) ? [] : ['Admin keys are not rolled back.']),
   ];
 }
 
-/** Maximum of keys that a sentence names. */
+/** Maximum keys in a sentence. */
 const NAMED_MAX = 20;
 
 function about(what: string, keys: readonly { readonly id: string }[]): string[] {
@@ -100,7 +98,7 @@ function about(what: string, keys: readonly { readonly id: string }[]): string[]
   return [`Keys ${what}: ${named.join(', ')}${more}.`];
 }
 
-/** Words a conflict as the audit log words a change: hashes and addresses are hidden. */
+/** Formats a conflict as the audit log formats a change. Hashes and addresses are hidden. */
 function reported({
   path,
   mine,

@@ -1,5 +1,3 @@
-// Step 6: the configuration in force, as an isolate keeps it. check-config.ts lists all steps.
-
 import { steadyClock } from '../runtime/steady-clock.ts';
 import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
 import { directoryOf, snapshotStoreOf, type Env } from '../env.ts';
@@ -16,85 +14,86 @@ import { storedSnapshot } from './stored-snapshot.ts';
 import { pause, type Background } from '../runtime/background.ts';
 
 /**
- * How long a copy serves. One older than `freshMs` is used while a newer one is asked for. One older than `sureMs` serves
- * only calls that ask a pool, which knows whether there is a newer one: so changes apply within 5 s.
+ * How long a copy is used. A copy older than `freshMs` is used while a newer one is requested. A copy older than
+ * `sureMs` is used only for calls that reach a pool, because the pool detects an outdated version. Changes therefore
+ * apply within 5 s.
  */
 const AGES = { freshMs: 2_000, sureMs: 4_000, usableMs: 300_000 };
 
-/** How long the empty one does: before a first configuration everybody may do everything. */
+/** Ages of the empty configuration. Until there is a first configuration, every call is allowed. */
 const AGES_OF_EMPTY: typeof AGES = { freshMs: 500, sureMs: 1_000, usableMs: 1_000 };
 
-/** How often an isolate asks behind its calls, and for the sake of callers of what is not there. */
+/** Minimum interval between background refreshes, and between refreshes for unknown names. */
 const ASK_EVERY_MS = 1_000;
 
-/** How often a request looks whether the directory has answered another one. */
+/** Interval at which a request checks whether the directory has answered another request. */
 const LOOK_EVERY_MS = 10;
 
-/** How long a request waits for the directory before it goes on with what is known. */
+/** Maximum wait of a request for the directory before it continues with the copy. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
 
-/** How long an isolate that begins waits for the store before it asks the directory as well. */
+/** Time for which a new isolate waits for the store before it also queries the directory. */
 const STORE_FIRST_MS = 250;
 
-/** How long an answer may take that nobody waits for any more, and is taken over nevertheless. */
+/** Time limit for an answer that no request waits for any more, and that is still used. */
 const LATE_MS = 5_000;
 
-/** How long a request that waits pauses between two tries, and how often the store is looked into for it. */
+/** Pause of a waiting request between two attempts, and interval at which it reads the store. */
 const RETRY_PAUSE_MS = 250;
 const LOOK_INTO_STORE_MS = 5_000;
 
-/** How long nobody waits for the directory after somebody did in vain, but who cannot go on without it. */
+/** Time after a failed wait in which only requests that need an answer wait for the directory. */
 const IN_VAIN_MS = 4_000;
 
-/** A snapshot with everything that is worked out once per version. */
+/** A snapshot with everything that is compiled once per version. */
 export interface RoutingTable {
   readonly snapshot: ConfigSnapshot;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly routes: Routes;
-  /** Gateway keys by hash, that of before a rotation too. */
+  /** Gateway keys by hash, including the hash before a rotation. */
   readonly keys: ReadonlyMap<string, GatewayKeyConfig>;
-  /** Calls that need a gateway key: those to all upstreams, to some, or to none. */
+  /** Whether calls to all, some or no upstreams need a gateway key. */
   readonly needKey: ReturnType<typeof callsThatNeedKey>;
 }
 
-/** This isolate's copy of the configuration. Plain data only: requests may not share promises. */
+/** This isolate's copy of the configuration. It is plain data, because requests must not share promises. */
 let table: RoutingTable | null = null;
 
-/** When the directory was asked that said that the copy is the newest. */
+/** Start of the query whose answer last confirmed that the copy is the newest. */
 let confirmedAt = -Infinity;
 
-/** The question to the directory that is under way; null: none, or one that nobody waits for any more. */
+/** The current query to the directory. null if there is none, or if no request waits for it any more. */
 let asking: { readonly at: number } | null = null;
 
-/** Number of questions so far, of the last one that was answered, and of the last one whose answer would come late. */
+/** Numbers of the last query, of the last answered query, and of the last query whose answer would be too late. */
 let questions = 0;
 let answered = 0;
 let late = 0;
 
-/** When the directory was last asked, and when that last failed. */
+/** Time of the last query to the directory, and of its last failure. */
 let lastAskedAt = -Infinity;
 let brokenAt = -Infinity;
 
-/** When a request waited in vain. */
+/** Time of the last wait without an answer. */
 let failedAt = -Infinity;
 
-/** When the directory was last asked for the sake of something that is not there. */
+/** Time of the last query for an unknown name. */
 let askedAt = -Infinity;
 
-/** A version that this isolate has heard of, and not asked for yet. */
+/** A version that was announced to this isolate and not queried yet. */
 let heardOf = 0;
 
-/** When the copy for isolates that begin was last looked for. */
+/** Time of the last read of the store. */
 let storeReadAt = -Infinity;
 
-/** Tag of the copy that this isolate has begun with, null if there was none, until the directory was told. */
+/** Tag of the copy from the store, or null if there was none. undefined once the directory has received it. */
 let found: string | null | undefined;
 
 /**
- * Returns the configuration for a call that asks a pool: a copy that may be minutes old, and not older than
+ * Returns the configuration for a call that reaches a pool. The copy may be minutes old, but not older than
  * `minVersion` if the directory can be reached.
  *
- * @returns null when there never was one
+ * @returns null if there has never been one
  */
 export function routingTable(
   env: Env,
@@ -105,9 +104,10 @@ export function routingTable(
 }
 
 /**
- * Returns the configuration for what no pool is asked about: a few seconds old at the most, if the directory answers.
+ * Returns the configuration for a request that reaches no pool. It is at most a few seconds old if the directory
+ * answers.
  *
- * @returns null when it has never answered: nobody says how old a copy from the store is
+ * @returns null if the directory has never answered, because the age of a copy from the store is unknown
  */
 export async function sureTable(env: Env, ctx: Background): Promise<RoutingTable | null> {
   const copy = await read(env, ctx, 0, 'sureMs');
@@ -128,16 +128,17 @@ async function read(
     return table;
   }
   noteWait();
-  const mayGoOn = age === 'usableMs' ? table !== null : isConfirmed();
-  await untilThere(env, ctx, () => hasCopy(wanted, age), mayGoOn);
+  const mayContinue = age === 'usableMs' ? table !== null : isConfirmed();
+  await untilThere(env, ctx, () => hasCopy(wanted, age), mayContinue);
   return table;
 }
 
 /**
- * Returns a configuration that is not older than a version which a pool has told of. The copy will not do, however
- * long the directory takes, unless that says so when it is asked now: the pool may know of a directory that is no more.
+ * Returns a configuration that is not older than a version that a pool reported. An older copy is not enough, however
+ * long the directory takes, unless the directory confirms it now: the pool may have its version from a directory that
+ * no longer exists.
  *
- * @returns null when none was to be had until then, or the caller has gone
+ * @returns null if there is none before `untilAt`, or if the client has disconnected
  */
 export async function tableSince(
   { env, ctx, signal }: { env: Env; ctx: Background; signal: Pick<AbortSignal, 'aborted'> },
@@ -151,7 +152,7 @@ export async function tableSince(
   noteWait();
   for (let isFirst = true; ; isFirst = false) {
     const isBroken = steadyClock.now() - brokenAt < RETRY_PAUSE_MS;
-    // A thousand may wait for minutes: then one asks, and the others look seldom.
+    // A thousand requests may wait for minutes. One of them queries, and the others check rarely.
     if (!isBroken && (isFirst || !isAsking())) await untilThere(env, ctx, isThere, false);
     if (!isThere() && steadyClock.now() - storeReadAt > LOOK_INTO_STORE_MS) await begin(env);
     if (isThere()) return table;
@@ -160,27 +161,27 @@ export async function tableSince(
   }
 }
 
-/** The copy that is the newest here by now, for answers to calls that have gone by an older one. */
+/** Returns the newest copy, for responses to calls that used an older one. */
 export function newestKnown(): RoutingTable | null {
   return table;
 }
 
-/** Tells whether a configuration may not be the one in force: a newer one is here, or nobody has asked for seconds. */
+/** Whether a configuration may be outdated: a newer copy exists, or the directory has not confirmed it for seconds. */
 export function mayBeOld(one: RoutingTable): boolean {
   return one !== table || !hasCopy(0, 'sureMs');
 }
 
-/** Tells that this isolate has made a version: its next call is routed by that one. */
+/** Announces a version that this isolate created. Its next call uses that version. */
 export function hearOf(version: number): void {
   heardOf = Math.max(heardOf, version);
   failedAt = -Infinity;
 }
 
 /**
- * Returns the configuration for a call of something that `routingTable` does not have. The directory is asked at
- * most once a second, whatever is called; who comes while it is asked waits for that answer.
+ * Returns the configuration for a call with a name that `routingTable` does not have. The directory is queried at most
+ * once a second for such calls. Requests that arrive during a query wait for its answer.
  *
- * @returns null when it has never answered
+ * @returns null if the directory has never answered
  */
 export async function newerTable(env: Env, ctx: Background): Promise<RoutingTable | null> {
   const now = steadyClock.now();
@@ -190,12 +191,14 @@ export async function newerTable(env: Env, ctx: Background): Promise<RoutingTabl
   return isConfirmed() ? table : null;
 }
 
-/** Tells whether the directory has answered this isolate: until then the copy is the store's, of whatever age. */
+/**
+ * Whether the directory has answered this isolate. Until then, the copy comes from the store and has an unknown age.
+ */
 function isConfirmed(): boolean {
   return answered > 0;
 }
 
-/** Tells whether the copy is of that version at least, and not too old. */
+/** Whether the copy has at least that version and is not too old. */
 function hasCopy(version: number, age: 'sureMs' | 'usableMs'): boolean {
   if (table === null || table.snapshot.version < version) return false;
   return steadyClock.now() - confirmedAt < agesOf(table)[age];
@@ -207,27 +210,27 @@ function agesOf({ snapshot }: RoutingTable): typeof AGES {
 
 function refreshBehind(env: Env, ctx: Background): void {
   const isTime = steadyClock.now() - lastAskedAt >= ASK_EVERY_MS;
-  // Nobody waits for it, so that the one before may take as long as it counts.
+  // No request waits for this query, so the earlier one may take until its answer is discarded.
   if (isTime && !isAsking(LATE_MS)) ctx.waitUntil(ask(env));
 }
 
-/** One that was asked long ago may be parked in an instance that is no more. */
+/** Whether a query is running. An older query may be stuck in an instance that no longer exists. */
 function isAsking(lostAfterMs = DIRECTORY_TIMEOUT_MS): boolean {
   return asking !== null && steadyClock.now() - asking.at < lostAfterMs;
 }
 
 /**
- * Waits until the directory has answered so that it is there, a second at the most. One request asks, the others look
- * whether it has; and where somebody has just waited in vain, nobody else does who may go on without.
+ * Waits until the directory has answered and `isThere` is true, for at most a second. One request queries, and the
+ * others check for its answer. After a failed wait, requests that can continue without an answer do not wait.
  */
 async function untilThere(
   env: Env,
   ctx: Background,
   isThere: () => boolean,
-  mayGoOn: boolean,
+  mayContinue: boolean,
 ): Promise<void> {
   const startedAt = steadyClock.now();
-  if (mayGoOn && startedAt - failedAt < IN_VAIN_MS) return refreshBehind(env, ctx);
+  if (mayContinue && startedAt - failedAt < IN_VAIN_MS) return refreshBehind(env, ctx);
   const untilAt = startedAt + DIRECTORY_TIMEOUT_MS;
   while (!isThere() && steadyClock.now() < untilAt) {
     if (isAsking()) {
@@ -237,20 +240,20 @@ async function untilThere(
     asking = { at: steadyClock.now() };
     const isStoreSlow = table === null && !(await hasBegun(env));
     const answering = ask(env);
-    // The others wait for it even if this caller leaves.
+    // Other requests wait for the answer even if this client disconnects.
     ctx.waitUntil(answering);
-    // It looks which of both is the first.
+    // The loop then checks whether the store or the directory answers first.
     if (isStoreSlow) continue;
     if (isThere()) return;
     await within(untilAt - steadyClock.now(), answering).catch(() => {});
     if (brokenAt < startedAt) break;
-    // An object that was reset answers the next one.
+    // An object that was reset answers the next query.
     await pause(RETRY_PAUSE_MS);
   }
   if (!isThere()) failedAt = steadyClock.now();
 }
 
-/** Tells whether the store has answered soon, be it that it has no copy. */
+/** Whether the store answered in time, also without a copy. */
 function hasBegun(env: Env): Promise<boolean> {
   return within(STORE_FIRST_MS, begin(env)).then(
     () => true,
@@ -258,23 +261,23 @@ function hasBegun(env: Env): Promise<boolean> {
   );
 }
 
-/** Begins with the copy that was made for isolates without one: the directory is asked behind it. */
+/** Starts with the copy in the store. The directory is queried afterwards. */
 async function begin(env: Env): Promise<void> {
   if (snapshotStoreOf(env) === null) return;
   storeReadAt = steadyClock.now();
   const before = answered;
   const stored = await storedSnapshot(env);
   found = stored?.tag ?? null;
-  // What the directory has said meanwhile counts.
+  // An answer of the directory in the meantime takes precedence.
   if (stored === null || answered > before) return;
   if (!isNewer(stored) || stored.version === table?.snapshot.version) return;
   table = compile(stored);
   late = questions;
-  // Nobody has said that it is the newest.
+  // The directory has not confirmed that it is the newest.
   confirmedAt = steadyClock.now() - AGES.sureMs;
 }
 
-/** Asks the directory for what is newer than the copy. */
+/** Queries the directory for a newer version than the copy. */
 async function ask(env: Env): Promise<void> {
   const mine = { at: steadyClock.now(), number: (questions += 1) };
   asking = mine;
@@ -289,14 +292,14 @@ async function ask(env: Env): Promise<void> {
     brokenAt = steadyClock.now();
     logEvent('directory_unreachable', { error: String(error) });
   }
-  // Where that was not to be had either, the next calls need not all wait for it.
+  // If that version was not available either, later calls need not all wait for it.
   if (heardOf === askedFor) heardOf = 0;
   if (asking === mine) asking = null;
 }
 
 /**
- * Takes an answer over; null: the one that is known is the newest. What the directory says counts, also if it is older
- * than the copy, which may be of a directory that is no more, or was restored; but not if it comes late.
+ * Applies an answer. null means that the known version is the newest. An older version than the copy also applies,
+ * because the copy may come from a directory that no longer exists or was restored. A late answer does not apply.
  */
 function take(
   snapshot: ConfigSnapshot | null,
@@ -312,7 +315,7 @@ function take(
   late = Math.max(late, number);
 }
 
-/** Tells whether a snapshot is to take the place of the copy, or has the same version with other groups full. */
+/** Whether a snapshot replaces the copy. It may have the same version with other full groups. */
 function isNewer({ version, fingerprintKey }: ConfigSnapshot): boolean {
   if (table === null) return true;
   return fingerprintKey === table.snapshot.fingerprintKey && version >= table.snapshot.version;
@@ -321,7 +324,7 @@ function isNewer({ version, fingerprintKey }: ConfigSnapshot): boolean {
 /** A configuration from before leases required a right. */
 type OlderConfig = Omit<Config, 'leases'> & Partial<Pick<Config, 'leases'>>;
 
-/** Logs that every caller may take leases, or that none may since the upgrade. */
+/** Logs that every client may take leases, or that no client may since the upgrade. */
 function logLeases({ version, config }: ConfigSnapshot): void {
   const { leases, keys, groups } = config as OlderConfig;
   if (leases === 'open') logEvent('leases_open', { version });

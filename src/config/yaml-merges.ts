@@ -1,5 +1,3 @@
-// Step 1, the merge keys (`<<`) of YAML, which the parser resolves. check-config.ts lists all steps.
-
 import { isAlias, isMap, isNode, isPair, isScalar, isSeq, visit } from 'yaml';
 import type { Alias, Document, Node, Pair, YAMLMap } from 'yaml';
 
@@ -8,10 +6,10 @@ function isMerge({ key }: Pair): boolean {
   return isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
 }
 
-/** Nodes that aliases repeat. */
+/** Nodes that aliases refer to. */
 export type AliasTargets = ReadonlyMap<Alias, Node>;
 
-/** Finds what each alias repeats, in one pass: the library looks through the whole document for each. */
+/** Maps each alias to its node, in one pass. The library searches the whole document for each alias. */
 export function aliasTargets(document: Document): AliasTargets {
   const anchored = new Map<string, Node>();
   const targets = new Map<Alias, Node>();
@@ -26,7 +24,7 @@ export function aliasTargets(document: Document): AliasTargets {
   return targets;
 }
 
-/** Lists what a pair merges. Null: something that is not a map. */
+/** Returns the maps that a pair merges. null if one of them is not a map. */
 function sourcesOf({ value }: Pair, targets: AliasTargets): readonly YAMLMap[] | null {
   const resolved = (node: unknown): unknown => (isAlias(node) ? targets.get(node) : node);
   const whole = resolved(value);
@@ -34,7 +32,7 @@ function sourcesOf({ value }: Pair, targets: AliasTargets): readonly YAMLMap[] |
   return sources.every((source) => isMap(source)) ? sources : null;
 }
 
-/** Finds the position of a merge of something that is not a map. Null: there is none. */
+/** Returns the position of a merge of something that is not a map. null if there is none. */
 export function mergeProblem(document: Document, targets: AliasTargets): number | null {
   let offset: number | null = null;
   visit(document, {
@@ -49,8 +47,8 @@ export function mergeProblem(document: Document, targets: AliasTargets): number 
 }
 
 /**
- * Counts the values that merges copy. Aliases repeat a value without a copy, but each merge writes the merged maps out
- * again with all that is in them.
+ * Counts the values that merges copy. An alias repeats a value without a copy, but each merge copies the merged maps
+ * with all of their values.
  */
 export function mergedValues(document: Document, targets: AliasTargets): number {
   const sizes = new WeakMap<object, number>();

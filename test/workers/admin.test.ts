@@ -335,7 +335,7 @@ describe('the whole configuration', () => {
     });
     expect(caps).toEqual([1, 10, 1, null, 1]);
     expect(json.warnings).toContain(
-      'The group "glm-5.1" keeps the known concurrency of "glm-5.1" at zai, zai-coding, zhipu, and zhipu-coding: max_concurrency 1. Set limits.max_concurrency for another.',
+      'Group "glm-5.1" keeps the known concurrency of "glm-5.1" at zai, zai-coding, zhipu, and zhipu-coding: `max_concurrency` 1. Set `limits.max_concurrency` to change it.',
     );
   });
 

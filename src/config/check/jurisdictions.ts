@@ -1,6 +1,9 @@
 import type { Config } from '../../contract/config/config.ts';
 
-/** Warns of groups in another jurisdiction than the directory and the live feed. A self-hosted Headgate has one location. */
+/**
+ * Warns of groups in another jurisdiction than the directory and the live feed. A self-hosted Headgate has one
+ * location.
+ */
 export function jurisdictionWarnings(
   { groups }: Pick<Config, 'groups'>,
   options: { readonly privateUpstreams: boolean; readonly jurisdiction: string | null },

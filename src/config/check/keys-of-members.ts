@@ -6,8 +6,8 @@ import { compileCanonical, modelNames } from '../../routing/model-names.ts';
 import { hasSibling } from '../../routing/sibling-path.ts';
 
 /**
- * Returns a test for whether calls to an upstream, with the name of a model there or any (null), may run at members of a
- * group that have an operator's key or need none.
+ * Returns a test for whether calls to an upstream, with the name of a model there or any (null), may run at members of
+ * a group that have an operator's key or need none.
  */
 export function keysOfMembers(
   { groups }: Pick<Config, 'groups'>,

@@ -12,8 +12,8 @@ const PATTERNS_MAX = 1_000;
 const LISTED_MAX = 5;
 
 /**
- * Warns of models that none of a group's upstreams is known to have, so that no call would match. Also warns of models that
- * a member is not known to have, so that calls would be refused there.
+ * Warns of models that none of a group's upstreams is known to have, so that no call would match. Also warns of models
+ * that a member is not known to have, so that calls would be refused there.
  */
 export function modelWarnings(
   { groups }: Pick<Config, 'groups'>,

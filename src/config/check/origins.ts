@@ -14,8 +14,8 @@ const OTHER = /^([a-z][a-z0-9+.-]*):\/\/([\w.~!$&'()+,;=%-]+|\[[\da-f:.]+\])(?::
 const WITHOUT_ORIGIN = /^(?:data|blob|about|javascript):/i;
 
 /**
- * Finds entries of `cors_origins` that no browser sends, by the grammar of RFC 6454. Origins are compared exactly, so such
- * an entry would never match. Every scheme is accepted, because apps and extensions define their own.
+ * Finds entries of `cors_origins` that no browser sends, by the grammar of RFC 6454. Origins are compared exactly, so
+ * such an entry would never match. Every scheme is accepted, because apps and extensions define their own.
  */
 export function originErrors({ cors_origins: origins }: Config): FieldError[] {
   return origins.flatMap((origin, index) => {

@@ -9,8 +9,8 @@ const NAMED_MAX = 3;
 const BY_KEYS = ['api_key', 'caller'];
 
 /**
- * Warns if a change makes a group count calls with several callers' own provider keys together. Each of these keys has its
- * own limits at its provider. Unchanged groups cause no warning.
+ * Warns if a change makes a group count calls with several callers' own provider keys together. Each of these keys has
+ * its own limits at its provider. Unchanged groups cause no warning.
  */
 export function ownKeyWarnings(
   before: Config,

@@ -3,8 +3,8 @@ import { rankOf } from '../../routing/group-match.ts';
 import type { FieldError } from '../field-error.ts';
 
 /**
- * Finds groups whose rank a change would change. The rank decides in which order calls acquire slots. If it changed, running
- * calls would hold slots in one order and new calls in another, so that they could deadlock.
+ * Finds groups whose rank a change would change. The rank decides in which order calls acquire slots. If it changed,
+ * running calls would hold slots in one order and new calls in another, so that they could deadlock.
  */
 export function rankErrors(before: Config, next: Config): FieldError[] {
   const ranks = new Map(before.groups.map((group) => [group.name, rankOf(group)]));

@@ -4,7 +4,9 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { upstreamsOf } from '../../routing/group-match.ts';
 import { countsTokens } from '../../routing/metered.ts';
 
-/** Warns of upstreams where every WebSocket is a session and groups depend on models that Headgate often cannot read. */
+/**
+ * Warns of upstreams where every WebSocket is a session and groups depend on models that Headgate often cannot read.
+ */
 export function sessionWarnings(
   { groups, keys }: Config,
   upstreams: ReadonlyMap<string, Upstream>,

@@ -6,9 +6,9 @@ import { compileCanonical, modelNames } from '../../routing/model-names.ts';
 import { dialectOf } from './members.ts';
 
 /**
- * Returns a function that explains why calls of a group with members cannot spill to an upstream, with the name of a model
- * there (null: their own). It returns null if they can. The upstream must have the same dialect, and calls to it must not
- * match the group again, because the limits and pauses of such a group apply to all calls that it matches.
+ * Returns a function that explains why calls of a group with members cannot spill to an upstream, with the name of a
+ * model there (null: their own). It returns null if they can. The upstream must have the same dialect, and calls to it
+ * must not match the group again, because the limits and pauses of such a group apply to all calls that it matches.
  */
 export function spillFromMembers(
   group: GroupConfig,

@@ -9,8 +9,8 @@ import { keysOfMembers } from './keys-of-members.ts';
 import { spillFromMembers } from './spill-from-members.ts';
 
 /**
- * Finds entries of `spill_to` to which calls cannot or must not spill. An upstream without a key of the operator or of a
- * member would receive callers' own keys for another upstream, unless it needs no key.
+ * Finds entries of `spill_to` to which calls cannot or must not spill. An upstream without a key of the operator or of
+ * a member would receive callers' own keys for another upstream, unless it needs no key.
  *
  * A group without upstreams takes calls to all of them, so one with a suitable dialect is enough. Each automatic group
  * belongs to one upstream.

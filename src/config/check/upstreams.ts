@@ -72,8 +72,8 @@ export function upstreamWarnings(entry: UpstreamConfig, upstream: Upstream | und
 }
 
 /**
- * Warns of upstreams with an IP address. Workers can call host names only, and Cloudflare's edge answers such a call with
- * error 1003. A private address is an error already.
+ * Warns of upstreams with an IP address. Workers can call host names only, and Cloudflare's edge answers such a call
+ * with error 1003. A private address is an error already.
  */
 export function addressWarnings(
   { upstreams }: Pick<Config, 'upstreams'>,
@@ -116,7 +116,9 @@ export function networkWarnings({ upstreams }: Pick<Config, 'upstreams'>): strin
   });
 }
 
-/** Warns of upstreams with the operator's access where every WebSocket is a session. Unknown routes are closed there. */
+/**
+ * Warns of upstreams with the operator's access where every WebSocket is a session. Unknown routes are closed there.
+ */
 export function socketWarnings({ upstreams }: Pick<Config, 'upstreams'>): string[] {
   return upstreams.flatMap(({ id, auth, via, allow, enabled, websocket }, index) => {
     const isOwnAccess = auth !== 'passthrough' || via !== null;

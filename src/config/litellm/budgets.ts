@@ -4,10 +4,10 @@ type BudgetInput = NonNullable<
   NonNullable<NonNullable<ConfigInput['groups']>[number]['limits']>['budget_usd']
 >;
 
-/** A budget as it is set here, and how that differs from what was written. */
+/** A converted budget, and how it differs from the original. */
 export interface ConvertedBudget {
   readonly budget: BudgetInput;
-  /** Absent: it is the same. */
+  /** Absent if it is the same. */
   readonly note?: string;
 }
 
@@ -24,7 +24,7 @@ const UNIT_S: Readonly<Record<string, number>> = {
   mo: MONTH_S,
 };
 
-/** Periods of budgets here, longest first. */
+/** Periods of budgets in Headgate, the longest first. */
 const PERIODS = [
   { field: 'per_month', name: 'month', seconds: MONTH_S },
   { field: 'per_day', name: 'day', seconds: DAY_S },
@@ -32,8 +32,8 @@ const PERIODS = [
 ] as const;
 
 /**
- * Turns a budget for any period into one of the periods here, so that no more is spent in its own. Null: it has no
- * period, or one that cannot be read.
+ * Converts a budget for any period to a period of Headgate, so that no more is spent in the original period. null if it
+ * has no period or an invalid one.
  */
 export function budgetOf(usd: number, duration: string | undefined): ConvertedBudget | null {
   if (duration === undefined) return null;
@@ -42,7 +42,7 @@ export function budgetOf(usd: number, duration: string | undefined): ConvertedBu
   if (!(seconds > 0)) return null;
   const period = PERIODS.find((each) => each.seconds <= seconds) ?? PERIODS[2];
   const parts = Math.max(1, seconds / period.seconds);
-  // Rounded down, so that all parts together are no more than the whole.
+  // Rounded down, so that all parts together do not exceed the whole.
   const part = Math.floor((usd / parts) * 1e6) / 1e6;
   const budget = { [period.field]: part };
   if (seconds === period.seconds) return { budget };
@@ -50,15 +50,15 @@ export function budgetOf(usd: number, duration: string | undefined): ConvertedBu
   return { budget, note: `The budget of ${written} became ${part} USD per ${period.name}` };
 }
 
-/** Says why a budget cannot be taken over as it is. */
+/** Returns why a budget cannot be converted. */
 export function whyNoBudget(duration: unknown): string {
   if (duration === undefined || duration === null) {
-    return 'has no period: it never resets there, and budgets here are per hour, day or month. Give it a period, as in 30d';
+    return 'has no period, so it never resets, and Headgate has budgets per hour, day or month only. Set a period, as in 30d';
   }
-  return 'has a period that cannot be read. Write it as in 30d';
+  return 'has an invalid period. Write it as in 30d';
 }
 
-/** Divides a budget among places that each count alone. */
+/** Divides a budget among members that each count separately. */
 export function sharedBudget(budget: BudgetInput, places: number): BudgetInput {
   if (places === 1) return budget;
   return Object.fromEntries(
@@ -69,7 +69,7 @@ export function sharedBudget(budget: BudgetInput, places: number): BudgetInput {
   );
 }
 
-/** Takes the stricter of two budgets in each period. */
+/** Returns the stricter of two budgets in each period. */
 export function stricterBudget(one: BudgetInput, two: BudgetInput): BudgetInput {
   const fields = PERIODS.map(({ field }) => {
     const both = [one[field], two[field]].filter((usd) => typeof usd === 'number');

@@ -3,10 +3,10 @@ import { fieldsOf } from './fields.ts';
 
 const PREFIX = 'os.environ/';
 
-/** Values of variables that a document may name in place of any value. */
+/** Returns the value of a variable that a document may use in place of any value. */
 export type Environment = (name: string) => string | undefined;
 
-/** Reads variables as LiteLLM does: those that the document sets come first. */
+/** Reads variables as LiteLLM does: those in the document take precedence. */
 export function environmentOf(
   document: unknown,
   outside: Readonly<Record<string, string | undefined>> = {},
@@ -20,8 +20,8 @@ export function environmentOf(
 }
 
 /**
- * Takes the name of the variable that a value stands for. Null: it is a value itself. A key that was written behind the
- * prefix by mistake is no name, because names are repeated.
+ * Returns the variable in place of a value. null if it is a plain value. A key that was written after the prefix by
+ * mistake is not a variable, because names of variables are repeated.
  */
 export function variableOf(value: unknown): string | null {
   if (typeof value !== 'string' || !value.startsWith(PREFIX)) return null;
@@ -29,10 +29,10 @@ export function variableOf(value: unknown): string | null {
   return isKeyLike(name) ? null : name;
 }
 
-/** A value with its variable resolved, or the name of the variable that has none. */
+/** A resolved value, or the name of a variable that is not set. */
 type Resolved = { readonly value: unknown } | { readonly missing: string };
 
-/** Resolves a value that may be the name of a variable. Texts that are a truth value are read as that. */
+/** Resolves a value that may be the name of a variable. The texts `true` and `false` become booleans. */
 export function resolveValue(value: unknown, environment: Environment): Resolved {
   const name = variableOf(value);
   if (name === null) return { value };
@@ -41,7 +41,7 @@ export function resolveValue(value: unknown, environment: Environment): Resolved
   return { value: /^(?:true|false)$/i.test(set) ? set.toLowerCase() === 'true' : set };
 }
 
-/** Says what to do about a variable without a value. */
+/** Explains a variable that is not set. */
 export function missingVariable(name: string): string {
-  return `is the environment variable ${name.slice(0, 64)}, which is not set here. Set it where you run headgate import, or write its value`;
+  return `uses the environment variable ${name.slice(0, 64)}, which is not set. Set it where you run headgate import, or write its value`;
 }

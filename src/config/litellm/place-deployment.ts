@@ -1,5 +1,3 @@
-// Step 2, of LiteLLM's lists of deployments: where a deployment is. check-config.ts lists all steps.
-
 import type * as z from 'zod';
 import type { litellmParamsSchema } from '../../contract/config/foreign-schemas.ts';
 import type { Dialect } from '../../contract/dialect.ts';
@@ -19,10 +17,10 @@ import {
 import type { NamedModel } from './provider-of-model.ts';
 
 /**
- * Finds where a deployment is, and its model there. A path and a message: why it cannot be called.
+ * Returns the target of a deployment, and its model there. A `FieldError` explains why it cannot be called.
  *
- * @param title Name by which callers know the model, or a pattern of names.
- * @param baseOf Finds the base URL of a provider, where its deployments name none.
+ * @param title name by which callers request the model, or a pattern of names
+ * @param baseOf returns the base URL of a provider for deployments without one
  */
 export function placeDeployment(
   title: string,
@@ -36,7 +34,7 @@ export function placeDeployment(
   const problem = base === undefined ? null : addressProblem(base);
   if (problem !== null) {
     if (own !== undefined) return { path: 'api_base', message: problem };
-    const message = `goes to the base URL in environment_variables or litellm_settings: ${problem}`;
+    const message = `uses the base URL of environment_variables or litellm_settings, which is invalid: ${problem}`;
     return { path: 'model', message };
   }
   const isRegional = base === undefined && regionalUrl !== undefined;
@@ -49,7 +47,7 @@ export function placeDeployment(
   const isNowhere = address === undefined && wantsBase !== undefined;
   const place = isNowhere ? null : placeOfProvider(provider, address);
   if (place === null) {
-    const message = wantsBase ?? 'names no provider with an address of its own; add api_base';
+    const message = wantsBase ?? 'names no provider with a known address; add api_base';
     return { path: 'model', message };
   }
   const prefix = prefixOf(title);
@@ -62,7 +60,7 @@ export function placeDeployment(
 /** A region in front of a model, as in `eu-west-1/some.model`. */
 const REGION_IN_MODEL = /^([a-z]{2}(?:-[a-z]+)+-\d)\/(.+)$/;
 
-/** Finds where models of a provider are called. Null: it has no address, and none is written. */
+/** Returns the target of a provider's models. null if it has no address and the document has none. */
 function placeOfProvider(provider: string, address: string | undefined): ForeignTarget | null {
   const local = LOCAL_SERVERS.find(({ id }) => id === provider);
   const own = providerNamed(provider);
@@ -71,7 +69,7 @@ function placeOfProvider(provider: string, address: string | undefined): Foreign
   const place = base === undefined ? placeNamed(provider) : placeAt(hostOf(base, own), dialect);
   if (place === null) return null;
   const { upstream } = place;
-  // A base URL as SDKs take it: a route stands right behind it, whatever it ends with.
+  // A base URL as SDKs use it: routes follow it directly, whatever its path is.
   const beginsAtHost = dialect === 'openai' && new URL(place.base).pathname === '/';
   return {
     ...place,
@@ -80,7 +78,7 @@ function placeOfProvider(provider: string, address: string | undefined): Foreign
   };
 }
 
-/** Dialects whose servers have the same models at OpenAI-shaped routes, below any address. */
+/** Dialects whose servers also have the same models at OpenAI-shaped routes, below any address. */
 const OPENAI_TOO: readonly Dialect[] = ['azure', 'ollama'];
 
 function openaiBelow({ base, dialect }: ForeignTarget): string | null {
@@ -89,14 +87,16 @@ function openaiBelow({ base, dialect }: ForeignTarget): string | null {
   return base.endsWith(at) ? base : `${base}${at}`;
 }
 
-/** Cuts an address of Azure behind its host: whatever stands there, the API of a resource begins at its host. */
+/**
+ * Removes `/openai` and the path after it from an address of Azure, because the API of a resource begins at its host.
+ */
 function hostOf(base: string, own: Provider | null): string {
   const { origin, host, pathname } = new URL(base);
   if (own?.dialect !== 'azure' || own.hosts?.test(host) !== true) return base;
   return `${origin}${pathname.replace(/\/openai(?:\/.*)?$/, '')}`;
 }
 
-/** The id in front of a pattern of models, which Headgate removes if it is an upstream's. Null: none, or a built-in one. */
+/** Returns the id before a pattern of models, which Headgate removes. null if there is none, or for a built-in id. */
 function prefixOf(title: string): string | null {
   const prefix = /^([a-z0-9][a-z0-9-]*)\/.*\*/.exec(title)?.[1];
   return prefix === undefined || isBuiltInId(prefix) ? null : prefix;

@@ -8,19 +8,19 @@ export interface NamedModel {
   /** Id of the provider here, or the name of one that is not built in. */
   readonly provider: string;
   readonly model: string;
-  /** Base URL of the provider, where it is not built in. */
+  /** Base URL of a provider that is not built in. */
   readonly base: string | undefined;
-  /** Environment variable that holds its key by default. */
+  /** Environment variable of its key by default. */
   readonly keyVariable: string;
-  /** Whether the provider is called without a key, because people run it themselves. */
+  /** Whether the provider is self-hosted and needs no key. */
   readonly isLocal: boolean;
-  /** Address of a region, `*` standing for its name. */
+  /** Address of a region, with `*` for its name. */
   readonly regionalUrl?: string | undefined;
   /** Why a deployment without an address cannot be called. */
   readonly wantsBase?: string | undefined;
 }
 
-/** Finds the provider of a deployment. A text: why there is none. */
+/** Returns the provider of a deployment, or a text why there is none. */
 export function providerOfModel({
   model,
   custom,
@@ -40,15 +40,15 @@ export function providerOfModel({
   return named ?? bare(model, base);
 }
 
-/** Finds the provider of a name in front of a model. Null: the name is none of a provider. */
+/** Returns the provider of a prefix. null if the prefix is not the name of a provider. */
 function known(name: string, model: string, base: string | undefined): NamedModel | string | null {
   const special = litellmProvider(name);
   if (special?.isReachable === false) {
-    return `names the provider "${name}", which speaks a dialect that Headgate does not`;
+    return `names the provider "${name}", whose dialect Headgate does not support`;
   }
   const id = special?.id ?? (providerNamed(name) === null ? null : name);
   if (special === null && id === null) return null;
-  if (model === '') return `names the provider "${name}", and no model; write it behind the slash`;
+  if (model === '') return `names the provider "${name}" without a model; add it after the slash`;
   const isElsewhere =
     base !== undefined && id !== null && providerOf({ id: '', baseUrl: base })?.id !== id;
   return {
@@ -62,17 +62,17 @@ function known(name: string, model: string, base: string | undefined): NamedMode
   };
 }
 
-/** Finds the provider of a model that names none: by its address, or by its name. */
+/** Returns the provider of a model without a prefix: by its address, or by the model. */
 function bare(model: string, base: string | undefined): NamedModel | string {
   const there = base === undefined ? null : providerOf({ id: '', baseUrl: base });
   if (there !== null) return makerNamed(there.id, model);
   if (model === '*') {
-    return 'calls each model at the provider of its name. Headgate does so at /v1 without a group, with the key of the caller or of the upstream';
+    return 'sends each model to the provider in its name. Headgate does this at /v1 without a group, with the key of the caller or of the upstream';
   }
   const lower = model.toLowerCase();
   const special = LITELLM_BARE_NAMES.find(({ name }) => name.test(lower));
   if (special !== undefined) return known(special.provider, model, base) ?? unknownProvider();
-  // The text before a slash names a provider, which is unknown here. The name behind it does not say where calls go.
+  // The text before a slash names an unknown provider, and the text after it does not decide where calls go.
   const makers = PROVIDERS.filter(
     ({ models = [] }) => !lower.includes('/') && compileGlobs(models)(lower),
   );
@@ -87,7 +87,7 @@ function makerNamed(provider: string, model: string): NamedModel {
 }
 
 function unknownProvider(): string {
-  return 'names no provider with an address of its own; write one in front, as in openai/gpt-4o, or add api_base';
+  return 'names no provider with a known address; write one before the model, as in openai/gpt-4o, or add api_base';
 }
 
 function variableOf(name: string): string {

@@ -1,5 +1,3 @@
-// Step 2, of LiteLLM's lists of deployments: from an entry to a deployment. check-config.ts lists all steps.
-
 import * as z from 'zod';
 import { litellmParamsSchema } from '../../contract/config/foreign-schemas.ts';
 import { PLACEHOLDER_KEYS } from '../../providers/litellm-names.ts';
@@ -17,21 +15,21 @@ import { providerOfModel, type NamedModel } from './provider-of-model.ts';
 
 type LitellmParams = z.output<typeof litellmParamsSchema>;
 
-/** A deployment, and the budget that it has alone. */
+/** A deployment, and its own budget. */
 export interface ReadDeployment extends ListedDeployment {
   readonly budget: ConvertedBudget | null;
 }
 
-/** Parts of a document that its deployments depend on. */
+/** Parts of a document on which its deployments depend. */
 export interface ListContext {
   readonly environment: Environment;
-  /** Values of parameters by the name of the credential that has them. */
+  /** Parameters by the name of their credential. */
   readonly credentials: ReadonlyMap<string, UnknownFields>;
-  /** Slots of deployments that name none. */
+  /** Slots of deployments that do not set any. */
   readonly maxParallel: number | null;
-  /** Base URL of a provider, where its deployments name none. */
+  /** Base URL of a provider, for deployments without one. */
   readonly baseOf: (named: string) => string | undefined;
-  /** True: calls go by their tags. */
+  /** Whether calls are routed by tags. */
   readonly goesByTags: boolean;
   readonly secrets: ForeignSecrets;
   readonly report: ImportReport;
@@ -39,7 +37,7 @@ export interface ListContext {
 
 const KNOWN: readonly string[] = Object.keys(litellmParamsSchema.shape);
 
-/** Parameters that are texts, also where these look like numbers. */
+/** Parameters that are text, also if they look like numbers. */
 const TEXTS: ReadonlySet<string> = new Set([
   'model',
   'custom_llm_provider',
@@ -52,29 +50,28 @@ const PRICED = ['input_cost_per_token', 'output_cost_per_token'] as const;
 
 const PRICED_CACHE = ['cache_read_input_token_cost', 'cache_creation_input_token_cost'] as const;
 
-/** Fields that change where calls go or who pays for them, and that nothing here takes over. */
+/** Fields that decide where calls go or who pays for them, and that cannot be converted. */
 const STEERING: Readonly<Record<string, string>> = {
-  deployment_id:
-    'names the deployment in place of model; write it there, as in azure/my-deployment',
-  use_litellm_proxy: 'leads calls to another proxy; write its address as api_base',
+  deployment_id: 'replaces model; write the deployment there, as in azure/my-deployment',
+  use_litellm_proxy: 'sends calls to another proxy; write its address as api_base',
   organization: 'chooses the organization that pays, and Headgate sends no such header',
-  extra_headers: 'adds headers to each call, and Headgate adds none',
-  headers: 'adds headers to each call, and Headgate adds none',
-  extra_body: 'adds fields to each call, and Headgate adds none',
-  service_tier: 'chooses the tier of service of each call, and Headgate leaves that to callers',
-  mock_response: 'answers without a call, and Headgate calls its upstreams',
+  extra_headers: 'adds headers to each call, which Headgate does not do',
+  headers: 'adds headers to each call, which Headgate does not do',
+  extra_body: 'adds fields to each call, which Headgate does not do',
+  service_tier: 'chooses the service tier of each call, which Headgate leaves to callers',
+  mock_response: 'answers without a call, and Headgate always calls its upstreams',
   azure_ad_token: 'is a token that Headgate does not send; use a key of the resource',
   client_secret: 'signs in at Entra, which Headgate does not do; use a key of the resource',
   aws_access_key_id: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
   aws_profile_name: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
   aws_role_name: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
   aws_bedrock_runtime_endpoint: 'is an address of Bedrock; write it as api_base',
-  region_name: 'chooses the calls that may go there, which Headgate cannot do',
-  fallbacks: 'leads calls elsewhere; write it in router_settings.fallbacks',
-  auto_router_config: 'chooses a model by what a call says, and Headgate does not',
+  region_name: 'limits which calls may go there, which Headgate cannot do',
+  fallbacks: 'sends calls elsewhere; write it in router_settings.fallbacks',
+  auto_router_config: 'chooses a model by the content of a call, which Headgate does not do',
 };
 
-/** Fields that only describe a deployment, or that nothing here needs. */
+/** Fields that only describe a deployment, or that Headgate does not need. */
 const NOT_NEEDED = new Set([
   'api_version',
   'litellm_credential_name',
@@ -82,7 +79,7 @@ const NOT_NEEDED = new Set([
   'use_in_pass_through',
 ]);
 
-/** Reads the deployments of a list. One that cannot be taken over is left out, with its place. */
+/** Reads the deployments of a list. One that cannot be converted is omitted, with its path. */
 export function readDeployments(list: readonly unknown[], context: ListContext): ReadDeployment[] {
   return list.flatMap((entry, index) => readDeployment(entry, index, context) ?? []);
 }
@@ -175,15 +172,14 @@ function memberOf(
   };
 }
 
-/** Parts of an entry. */
 interface DeploymentParts {
-  /** Its parameters, those of its credential included. */
+  /** Its parameters, including those of its credential. */
   readonly given: UnknownFields;
   readonly info: UnknownFields;
   readonly others: UnknownFields;
 }
 
-/** Adds the values of the credential that an entry names. Null: it names one that is not there, and was left out. */
+/** Adds the values of an entry's credential. Returns null, and omits the entry, if the credential does not exist. */
 function withCredential(
   own: UnknownFields,
   path: string,
@@ -192,16 +188,16 @@ function withCredential(
   const named = own['litellm_credential_name'];
   const credential = typeof named === 'string' ? credentials.get(named) : {};
   if (credential === undefined) {
-    const message = 'names a credential that credential_list does not have';
+    const message = 'names a credential that is not in credential_list';
     report.omit(`${path}.litellm_params.litellm_credential_name`, message);
     return null;
   }
   const { base_url: base, ...all } = { ...credential, ...own };
-  // LiteLLM's other name of the same field, which counts where both stand.
+  // LiteLLM's other name of the field, which takes precedence.
   return base === undefined || base === null ? all : { ...all, api_base: base };
 }
 
-/** Reads the parameters of an entry, with variables resolved. Null: it was left out. */
+/** Returns the parameters of an entry, with variables resolved. null if the entry was omitted. */
 function paramsOf(
   { given, info, others }: DeploymentParts,
   path: string,
@@ -239,11 +235,11 @@ function steeringField(
   if (!goesByTags || given['tags'] === undefined) return null;
   return {
     field: 'tags',
-    message: 'chooses the calls that may go there, and Headgate reads no tags',
+    message: 'limits which calls may go there, and Headgate ignores tags',
   };
 }
 
-/** Names the secret that a deployment's key is to be set as. Keys themselves are neither taken over nor repeated. */
+/** Returns the secret for a deployment's key. Keys themselves are neither imported nor repeated. */
 function keyOf(
   params: LitellmParams,
   { keyVariable, isLocal }: NamedModel,
@@ -260,12 +256,12 @@ function keyOf(
   return { secret: secrets.ofEntry(literal, title, index, path), isKeyless: false };
 }
 
-/** Makes prices per million tokens of prices per token. */
+/** Converts prices per token to prices per million tokens. */
 function priceOf(fields: UnknownFields): ModelFacts['price'] {
   const perMillion = (name: string): number | undefined => {
     const value = fields[name];
     if (typeof value !== 'number') return undefined;
-    // Twelve digits, because a price per token has the noise of a division.
+    // Twelve digits, because a price per token has rounding noise.
     return Number((value * 1_000_000).toPrecision(12));
   };
   const [input, output] = PRICED.map(perMillion);
@@ -285,7 +281,7 @@ function baseModelOf(info: UnknownFields, { environment }: ListContext): string 
   return resolved.value.split('/').at(-1);
 }
 
-/** Fields of `model_info` that are taken over, or that only describe a model. */
+/** Fields of `model_info` that are converted, or that only describe a model. */
 const INFO_KNOWN = new Set([
   'id',
   'mode',
@@ -298,7 +294,7 @@ const INFO_KNOWN = new Set([
   ...PRICED_CACHE,
 ]);
 
-/** Reports the fields of an entry that are left out while the entry itself is imported. */
+/** Reports fields that are omitted although their entry is imported. */
 function noteFields(
   { given, info, others }: DeploymentParts,
   path: string,

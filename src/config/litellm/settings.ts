@@ -1,5 +1,3 @@
-// Step 2, of LiteLLM's lists of deployments: what the rest of a document says. check-config.ts lists all steps.
-
 import { formatPath } from '../field-error.ts';
 import type { ModelFallback, GroupOptions } from '../model-groups.ts';
 import { numberIn } from '../foreign-fields.ts';
@@ -10,19 +8,19 @@ import type { ImportReport } from './import-report.ts';
 
 /** Settings of a document that apply to all deployments. */
 export interface LitellmSettings extends GroupOptions {
-  /** Slots of deployments that name none. */
+  /** Slots of deployments that do not set any. */
   readonly maxParallel: number | null;
   /** Limits over all models together. */
   readonly overall: {
     readonly maxConcurrency: number | null;
     readonly budget: ConvertedBudget | null;
   };
-  /** Budgets by the name of a provider, with the path of each. Null: it cannot be taken over, nor can its models. */
+  /** Budgets by provider, with the path of each. null if the budget cannot be converted, and with it the models. */
   readonly providerBudgets: ReadonlyMap<
     string,
     { readonly path: string; readonly budget: ConvertedBudget | null }
   >;
-  /** Base URL of OpenAI's deployments that name none. */
+  /** Base URL of OpenAI's deployments without one. */
   readonly openaiBase: string | undefined;
   readonly goesByTags: boolean;
 }
@@ -33,22 +31,24 @@ const SLOTS_MAX = 100_000;
 const RETRIES_MAX = 10;
 const HOLD_MS_MAX = 3_600_000;
 
-/** Why settings that decide where calls go, what they cost or who may call are left out. */
+/** Why settings that decide where calls go, what they cost or who may call are omitted. */
 const REASONS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     master_key: 'is not imported; create gateway keys with headgate keys create',
     routing_strategy:
-      'has no counterpart: a group chooses among members with room by weight, and keeps an agent at its member',
+      'has no counterpart, because a group chooses among members with room by weight, and keeps an agent at its member',
     context_window_fallbacks:
-      'has no counterpart: a call that is too long for its model is answered with its refusal',
-    content_policy_fallbacks: 'has no counterpart: such a call is answered with its refusal',
-    request_timeout: 'has no counterpart: set holds.idle_ms and holds.max_hold_ms of the groups',
-    timeout: 'has no counterpart: set holds.idle_ms and holds.max_hold_ms of the groups',
-    allowed_fails: 'has no counterpart: breaker.threshold of the groups is a share of calls',
-    ssl_verify: 'has no counterpart: Headgate checks the certificate of each upstream',
+      'has no counterpart, because Headgate returns the refusal of a call that is too long for its model',
+    content_policy_fallbacks:
+      'has no counterpart, because Headgate returns the refusal of such a call',
+    request_timeout: 'has no counterpart; set holds.idle_ms and holds.max_hold_ms of the groups',
+    timeout: 'has no counterpart; set holds.idle_ms and holds.max_hold_ms of the groups',
+    allowed_fails:
+      'has no counterpart, because breaker.threshold of the groups is a share of calls',
+    ssl_verify: 'has no counterpart, because Headgate verifies the certificate of each upstream',
     enable_pre_call_checks:
-      'has no counterpart: Headgate does not compare calls with context windows',
-    cache: 'has no counterpart: every call goes to an upstream, and costs what it costs there',
+      'has no counterpart, because Headgate does not compare calls with context windows',
+    cache: 'has no counterpart, because every call reaches an upstream and has its cost there',
   }),
 );
 
@@ -70,7 +70,7 @@ class SettingsReader {
     this.#sections = new Map(names.map((name) => [name, this.#map(name, document[name])]));
   }
 
-  /** Takes a setting that is a map. Empty: it is not there, or is left out. */
+  /** Returns a setting that is a map. Empty if it is absent or omitted. */
   map(section: LitellmSection, field: string): UnknownFields {
     return this.#map(`${section}.${field}`, this.take(section, field));
   }
@@ -81,7 +81,7 @@ class SettingsReader {
     return fieldsOf(value);
   }
 
-  /** Takes a setting. Undefined: it is not there, or is left out because its variable is not set. */
+  /** Returns a setting. undefined if it is absent, or omitted because its variable is not set. */
   take(section: LitellmSection, field: string): unknown {
     this.#used.add(`${section}.${field}`);
     const written = this.#sections.get(section)?.[field];
@@ -92,7 +92,7 @@ class SettingsReader {
     return undefined;
   }
 
-  /** Takes a number. Undefined as above, or it is none. */
+  /** Returns a number. undefined also for a value that is not a number. */
   number(section: LitellmSection, field: string): number | undefined {
     const value = numberIn(this.take(section, field));
     if (value === undefined || (typeof value === 'number' && value >= 0)) return value;
@@ -100,7 +100,7 @@ class SettingsReader {
     return undefined;
   }
 
-  /** Takes a switch, which YAML 1.1 also writes as `yes` and `on`. */
+  /** Returns a switch, which YAML 1.1 also writes as `yes` and `on`. */
   isOn(section: LitellmSection, field: string): boolean {
     const value = this.take(section, field);
     if (typeof value === 'boolean' || value === undefined) return value === true;
@@ -112,12 +112,12 @@ class SettingsReader {
     return isOn;
   }
 
-  /** Reports all settings that were not taken. */
+  /** Reports all settings that were not read. */
   reportOthers(): void {
     for (const [section, fields] of this.#sections) {
       for (const [field, value] of Object.entries(fields)) {
         const path = `${section}.${field}`;
-        // This one alone says something where it is false: certificates are not checked.
+        // Only this field has an effect if it is false: certificates are not verified.
         if (this.#used.has(path) || (field !== 'ssl_verify' && !isStated(value))) continue;
         this.#report.omit(path, REASONS.get(field) ?? 'has no counterpart');
       }
@@ -153,7 +153,7 @@ export function readSettings(
     openaiBase: typeof openaiBase === 'string' ? openaiBase : undefined,
     goesByTags: reader.isOn('router_settings', 'enable_tag_filtering'),
   };
-  // The default there is close to what members do.
+  // The default strategy of LiteLLM is close to what members do.
   if (reader.take('router_settings', 'routing_strategy') !== 'simple-shuffle') {
     reportStrategy(document, report);
   }
@@ -169,7 +169,7 @@ function reportStrategy(document: UnknownFields, report: ImportReport): void {
 
 function slotsOf(reader: SettingsReader, section: LitellmSection, field: string): number | null {
   const slots = reader.number(section, field);
-  // 0 is the default there, and means no limit.
+  // 0 is the default of LiteLLM, and means no limit.
   if (slots === undefined || slots === 0) return null;
   return Math.min(SLOTS_MAX, Math.max(1, Math.floor(slots)));
 }
@@ -182,7 +182,8 @@ function groupSettings(reader: SettingsReader, report: ImportReport): LitellmSet
     reader.number('litellm_settings', 'cooldown_time');
   const isOff = reader.isOn('router_settings', 'disable_cooldowns');
   if (retries !== undefined && retries > RETRIES_MAX) {
-    report.omit('router_settings.num_retries', `is more than ${RETRIES_MAX}, which is set instead`);
+    const message = `exceeds the maximum of ${RETRIES_MAX}, which is used instead`;
+    report.omit('router_settings.num_retries', message);
   }
   const hold = Math.min(HOLD_MS_MAX, Math.max(100, Math.round((cooldown ?? 0) * 1_000)));
   return {
@@ -202,7 +203,7 @@ function groupSettings(reader: SettingsReader, report: ImportReport): LitellmSet
   };
 }
 
-/** Reads the fallbacks of both sections; those of the router come first. Default ones are of models that have none. */
+/** Reads the fallbacks of both sections. Those of the router take precedence. Defaults apply to models without any. */
 function fallbacksOf(
   reader: SettingsReader,
   titles: readonly string[],
@@ -253,7 +254,7 @@ function namesOf(value: unknown, path: string, report: ImportReport): string[] {
   const entries = typeof value === 'string' ? [value] : entriesOf(value);
   const names = entries.filter((entry) => typeof entry === 'string');
   if (names.length < entries.length || (entries.length === 0 && !Array.isArray(value))) {
-    report.omit(path, 'expected a list of names of models');
+    report.omit(path, 'expected a list of model names');
   }
   return names;
 }
@@ -275,7 +276,7 @@ function aliasesOf(
     if (typeof of === 'string' && !name.includes('*') && name.length <= 200) {
       return [{ path, name, of }];
     }
-    report.omit(path, 'expected the name of a model, without * in the other name of it');
+    report.omit(path, 'expected the name of a model, and no * in its alias');
     return [];
   });
 }
@@ -283,11 +284,11 @@ function aliasesOf(
 function overallBudget(reader: SettingsReader, report: ImportReport): ConvertedBudget | null {
   const usd = reader.number('litellm_settings', 'max_budget');
   const duration = reader.take('litellm_settings', 'budget_duration');
-  // 0 is how a budget is switched off there.
+  // 0 disables the budget in LiteLLM.
   if (usd === undefined || usd === 0) return null;
   const budget = budgetOf(usd, typeof duration === 'string' ? duration : undefined);
   if (budget !== null) return budget;
-  const message = `${whyNoBudget(duration)}. Until then the group over all models has it per month, so that more may be spent`;
+  const message = `${whyNoBudget(duration)}. Until then, the group over all models has this budget per month, so more may be spent`;
   report.omit('litellm_settings.max_budget', message);
   return { budget: { per_month: usd } };
 }
@@ -312,7 +313,7 @@ function providerBudgets(
     if (budget === null) {
       report.omit(
         path,
-        'expected a budget_limit in USD, and a time_period as in 30d. Models at this provider are left out, because nothing would limit what they cost',
+        'expected a budget_limit in USD, and a time_period as in 30d. Models of this provider are omitted, because nothing would limit their cost',
       );
     }
     budgets.set(name.toLowerCase(), { path, budget });

@@ -3,8 +3,8 @@ import type { ImportReport } from './import-report.ts';
 import type { ReadDeployment } from './read-deployments.ts';
 
 /**
- * Makes tiers of the orders of the deployments of each name. The lowest order is the first tier. Deployments without an
- * order come after those with one.
+ * Converts the orders of the deployments of each name to tiers. The lowest order is the first tier. Deployments without
+ * an order come after those with one.
  *
  * Source: `_get_order_filtered_deployments` in `litellm/utils.py` of BerriAI/litellm, read on 2026-11-27.
  */
@@ -23,7 +23,7 @@ export function inTiers(
     const { at, member } = deployment;
     const tier = (member?.tier === undefined ? own.length : own.indexOf(member.tier)) + 1;
     if (tier > TIER_MAX) {
-      const message = `keeps no order behind tier ${TIER_MAX}, which it shares with those before it`;
+      const message = `has no order of its own after tier ${TIER_MAX}, the maximum`;
       report.omitField(`${at}.litellm_params.order`, 'order', message);
     }
     return { ...deployment, member: { ...member, tier: Math.min(TIER_MAX, tier) } };

@@ -212,7 +212,7 @@ describe('a command line', () => {
     ]);
     expect(upstreams).toEqual([{ id: 'openai', auth: { secret: 'UPSTREAM_MY_KEY' } }]);
     expect(notes).toContain(
-      'Set the secret UPSTREAM_MY_KEY to what the environment variable MY_KEY held.',
+      'Set the secret UPSTREAM_MY_KEY to the value of the environment variable MY_KEY.',
     );
   });
 

@@ -32,7 +32,7 @@ describe('max_concurrent', () => {
     ]);
     expect(upstreams).toMatchObject([{ id: 'zai', auth: { secret: 'UPSTREAM_ZAI_API_KEY' } }]);
     expect(notes).toContain(
-      'In Hermes set base_url of model to https://<your Headgate>/zai/api/paas/v4, and its key to a gateway key.',
+      'In Hermes, set base_url of model to https://<your Headgate>/zai/api/paas/v4, and its key to a gateway key.',
     );
   });
 
@@ -170,7 +170,7 @@ describe('max_concurrent', () => {
         { secret: 'UPSTREAM_OPENROUTER_API_KEY', limits: { max_concurrency: 5 }, tier: 2 },
       ],
     });
-    expect(notes).toContain('max_concurrent 5 of openrouter is for each of its 2 keys.');
+    expect(notes).toContain('max_concurrent 5 of openrouter applies to each of its 2 keys.');
     expect(JSON.stringify(notes)).not.toContain('471');
   });
 });

@@ -69,7 +69,7 @@ describe('deployments of one name', () => {
       },
     ]);
     expect(notes).toContain(
-      'Set the secret UPSTREAM_AZURE_KEY_EU to what the environment variable AZURE_KEY_EU held.',
+      'Set the secret UPSTREAM_AZURE_KEY_EU to the value of the environment variable AZURE_KEY_EU.',
     );
   });
 
@@ -151,7 +151,7 @@ describe('deployments of one name', () => {
     const slots = kept.config.groups[0]?.members.map(({ limits }) => limits.max_concurrency);
     expect(slots).toEqual([expect.any(Number), 7]);
     expect(kept.config.groups[0]?.limits.max_concurrency).toBeNull();
-    expect(kept.notes).toEqual([expect.stringContaining('The member "zai:a" of "glm" keeps')]);
+    expect(kept.notes).toEqual([expect.stringContaining('Member "zai:a" of "glm" keeps')]);
   });
 });
 
@@ -185,7 +185,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'without an address',
       deployment('m', 'nowhere/m'),
-      'model_list[1].litellm_params.model: names no provider with an address of its own',
+      'model_list[1].litellm_params.model: names no provider with a known address',
     ],
     [
       'at Bedrock without a region',
@@ -210,7 +210,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'in a dialect of its own',
       deployment('m', 'sagemaker/m'),
-      'names the provider "sagemaker", which speaks a dialect',
+      'names the provider "sagemaker", whose dialect Headgate does not support',
     ],
     [
       'whose organization pays',
@@ -220,7 +220,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'at an address with a password, which is not repeated',
       deployment('m', 'openai/m', { api_base: 'https://me:word-4711@llm.example.com/v1' }),
-      'model_list[1].litellm_params.api_base: has a user name or a password',
+      'model_list[1].litellm_params.api_base: contains a user name or password',
     ],
     [
       'with a limit that is none',
@@ -230,7 +230,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'with a variable that is not set',
       deployment('m', 'openai/m', { api_base: 'os.environ/NOWHERE_BASE' }),
-      'model_list[1].litellm_params.api_base: is the environment variable NOWHERE_BASE, which is not set here',
+      'model_list[1].litellm_params.api_base: uses the environment variable NOWHERE_BASE, which is not set',
     ],
     [
       'with a credential that is not there',
@@ -240,32 +240,32 @@ describe('a deployment is left out, with the path', () => {
     [
       'with the name of another in other letters',
       deployment('GOOD', 'gpt-5'),
-      'model_list[1].model_name: is "good" in other letters',
+      'model_list[1].model_name: is "good" in another case',
     ],
     [
       'that is there already',
       good,
-      'model_list[1]: is the same place as model_list[0], with the same key and model',
+      'model_list[1]: is the same as model_list[0], with the same key and model',
     ],
     [
       'for every model, at the provider of its name',
       deployment('*', '*'),
-      'model_list[1].litellm_params.model: calls each model at the provider of its name',
+      'model_list[1].litellm_params.model: sends each model to the provider in its name',
     ],
     [
       'for a pattern that matches a model with a group of its own',
       deployment('*', 'openai/*'),
-      'model_list[1].model_name: matches calls of "good" too',
+      'model_list[1].model_name: also matches calls of "good"',
     ],
     [
       'for a pattern whose models have other names there',
       deployment('ours-*', 'openai/*'),
-      'model_list[1].model_name: is a pattern whose models have other names there',
+      'model_list[1].model_name: is a pattern whose models have other names at the provider',
     ],
     [
       'with a budget for no period',
       deployment('m', 'gpt-5', { max_budget: 5, budget_duration: 'often' }),
-      'model_list[1].litellm_params.max_budget: has a period that cannot be read',
+      'model_list[1].litellm_params.max_budget: has an invalid period',
     ],
     [
       'with a budget that never resets',
@@ -275,7 +275,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'with a deployment of Azure in place of its model',
       deployment('m', 'azure/gpt-5', { ...AZURE, deployment_id: 'eu' }),
-      'model_list[1].litellm_params.deployment_id: names the deployment',
+      'model_list[1].litellm_params.deployment_id: replaces model',
     ],
   ])('%s', (_what, entry, message) => {
     const imported = taken(good, entry);
@@ -305,7 +305,7 @@ describe('a key in a list of deployments', () => {
     const secrets = config.groups.map(({ members }) => members[0]?.secret);
     expect(secrets).toEqual(['UPSTREAM_MY_M_1_KEY', 'UPSTREAM_MY_M_1_KEY', 'UPSTREAM_THIRD_3_KEY']);
     expect(notes).toContain(
-      'Set the secret UPSTREAM_THIRD_3_KEY to the key of model_list[2]; keys are not imported.',
+      'Set the secret UPSTREAM_THIRD_3_KEY to the key of model_list[2]. Keys are not imported.',
     );
     expect(JSON.stringify([config, notes])).not.toContain('sk-proj');
   });
@@ -587,7 +587,7 @@ describe('the order of deployments', () => {
     expect(omitted).toEqual([
       {
         path: 'model_list[10].litellm_params.order',
-        message: expect.stringContaining('(so in model_list[11].litellm_params.order)'),
+        message: expect.stringContaining('(also in model_list[11].litellm_params.order)'),
       },
     ]);
   });
@@ -806,7 +806,7 @@ describe('limits and settings of a list of deployments', () => {
     expect(omitted).toEqual([
       {
         path: 'model_list[1].litellm_params.rpm',
-        message: expect.stringContaining('counts in each of the groups "a", "b" alone'),
+        message: expect.stringContaining('applies in each of the groups "a", "b" separately'),
       },
     ]);
   });
@@ -838,7 +838,7 @@ describe('limits and settings of a list of deployments', () => {
     expect(omitted).toEqual(
       [10, 11].map((at) => ({
         path: `model_list[${at}]`,
-        message: 'keeps no order behind tier 10, which it shares with those before it',
+        message: 'has no order of its own after tier 10, the maximum',
       })),
     );
   });
@@ -935,7 +935,7 @@ describe('names that every object has', () => {
 
   it('are variables that are not set', () => {
     expect(refused(deployment('gpt-4o', 'openai/gpt-4o', { rpm: 'os.environ/valueOf' }))).toEqual([
-      'model_list[0].litellm_params.rpm: is the environment variable valueOf, which is not set here. Set it where you run headgate import, or write its value',
+      'model_list[0].litellm_params.rpm: uses the environment variable valueOf, which is not set. Set it where you run headgate import, or write its value',
     ]);
   });
 });

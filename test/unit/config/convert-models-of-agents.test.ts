@@ -50,9 +50,9 @@ it('becomes groups with members, each with its rate, its host, its key and its n
     { id: 'llm-example-com', base_url: 'https://llm.example.com/v1' },
   ]);
   expect(notes).toEqual([
-    'Set the secret UPSTREAM_FAST_1_KEY to the key of model_list[0]; keys are not imported.',
-    'Set the secret UPSTREAM_FAST_1_KEY_2 to the key of model_list[0].api_keys[1]; keys are not imported.',
-    'Set the secret UPSTREAM_MOONSHOT_CN_API_KEY to the key of moonshot-cn; keys are not imported.',
+    'Set the secret UPSTREAM_FAST_1_KEY to the key of model_list[0]. Keys are not imported.',
+    'Set the secret UPSTREAM_FAST_1_KEY_2 to the key of model_list[0].api_keys[1]. Keys are not imported.',
+    'Set the secret UPSTREAM_MOONSHOT_CN_API_KEY to the key of moonshot-cn. Keys are not imported.',
     'PicoClaw keeps these settings and still uses them: agents.',
   ]);
   expect(omitted).toEqual([]);
@@ -109,10 +109,10 @@ it('has fallbacks of entries and agents as members of later tiers, and omits tho
     ],
   ]);
   expect(omitted).toEqual([
-    { path: 'model_list (c).fallbacks', message: '"gone" is the model_name of no entry' },
+    { path: 'model_list (c).fallbacks', message: '"gone" is not the model_name of an entry' },
     {
       path: 'agents.list[0].model.fallbacks',
-      message: '"a" has other fallbacks already, and a group has one order of its members',
+      message: '"a" already has other fallbacks, and a group has one order of members',
     },
   ]);
 });
@@ -203,11 +203,9 @@ it('switches off the members of entries that are off, and takes a key in the old
     [{ upstream: 'openai', secret: 'UPSTREAM_OPENAI_API_KEY', enabled: true }],
   ]);
   expect(imported.notes).toContain(
-    'Set the secret UPSTREAM_A_1_KEY to the key of model_list[0]; keys are not imported.',
+    'Set the secret UPSTREAM_A_1_KEY to the key of model_list[0]. Keys are not imported.',
   );
-  expect(imported.notes).toContain(
-    'model_list[2] is disabled there, so its member is disabled here.',
-  );
+  expect(imported.notes).toContain('model_list[2] is disabled, so its member is disabled too.');
   expect(JSON.stringify(imported)).not.toContain('4711');
 });
 
@@ -216,7 +214,7 @@ it('without an address is refused at its place', () => {
   expect(imported.ok ? [] : imported.errors).toEqual([
     {
       path: 'model_list[0].model',
-      message: 'names no provider with an address of its own ("nowhere"); add api_base',
+      message: 'names no provider with a known address ("nowhere"); add api_base',
     },
   ]);
 });

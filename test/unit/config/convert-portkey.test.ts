@@ -48,7 +48,7 @@ describe('targets', () => {
       affinity: { by: 'none' },
     });
     expect(notes).toContain(
-      'Set the secret UPSTREAM_OPENAI_EU to what the environment variable OPENAI_EU held.',
+      'Set the secret UPSTREAM_OPENAI_EU to the value of the environment variable OPENAI_EU.',
     );
     expect(JSON.stringify(notes)).not.toContain('471');
   });
@@ -263,7 +263,7 @@ describe('stored providers', () => {
       const { groups, notes } = taken({ provider: slug });
       expect(placesOf(groups[0])).toEqual([[id, secret, {}, 1]]);
       expect(notes[0]).toBe(
-        `"${slug}" is stored at Portkey, and its name says ${id}: check that the config goes there.`,
+        `"${slug}" is stored at Portkey, and its name suggests ${id}. Check that the config goes there.`,
       );
     },
   );
@@ -275,7 +275,7 @@ describe('stored providers', () => {
       expect(imported.ok ? [] : imported.errors).toEqual([
         {
           path: 'provider',
-          message: expect.stringContaining(`only Portkey knows where "${slug}" leads`),
+          message: expect.stringContaining(`only Portkey can resolve "${slug}"`),
         },
       ]);
     },

@@ -113,7 +113,7 @@ describe('a document of our own shape', () => {
     [
       group({ match: { colour: ['red'] } }),
       'groups[0].match.colour',
-      'unknown field "colour"; known here: models, upstreams, base_urls, keys, operations, paths, methods, references',
+      'unknown field "colour"; known fields: models, upstreams, base_urls, keys, operations, paths, methods, references',
     ],
     [group({ match: null }), 'groups[0].match', 'expected an object, got null'],
     [
@@ -145,7 +145,7 @@ describe('a document of our own shape', () => {
     [
       group({ on_saturated: { spill_to: ['b'], order: 'latency' } }),
       'groups[0].on_saturated.order',
-      'is no field any more: upstreams are tried as listed. For the place with the most room, the cheapest or the nearest first, give the group members, with tiers and weights',
+      'was removed, because upstreams are tried in the listed order; to prefer the upstream with the most room, the cheapest or the nearest one, use members with tiers and weights',
     ],
     [{ groups: [{}] }, 'groups[0].name', 'is missing: expected text'],
     [{ group: [] }, 'group', 'unknown field "group"; did you mean "groups"?'],
@@ -222,8 +222,8 @@ describe('a foreign document', () => {
     ]);
     expect(notes).toEqual([
       '"My Gateway" became the group "my-gateway".',
-      'Provider "z.ai" is the upstream "zai".',
-      'Provider "Google" is the upstream "gemini".',
+      'Provider "z.ai" became upstream "zai".',
+      'Provider "Google" became upstream "gemini".',
     ]);
     expect(groupsOnly).toBe(true);
   });
@@ -255,12 +255,12 @@ describe('a foreign document', () => {
     [
       { concurrency_groups: [], groups: [] },
       'concurrency_groups',
-      'cannot stand beside "groups": a document has one shape; write its groups under "groups"',
+      'cannot be combined with "groups", because a document has one shape; write its groups under "groups"',
     ],
     [
       { concurrency_groups: [], models: [] },
       'concurrency_groups',
-      'cannot stand beside "models": import one shape at a time',
+      'cannot be combined with "models"; import one shape at a time',
     ],
     [
       { concurrency_groups: [{ name: 'a', max: 3 }] },
@@ -288,9 +288,13 @@ describe('a foreign document', () => {
         { model: 'A-b', rate_limit: {} },
       ],
       '[1].model',
-      'would become the group "a-b", as "a/b" does',
+      'would get the group name "a-b", which "a/b" has; rename one of them',
     ],
-    [{ model: '***', rate_limit: {} }, 'model', 'no group name can be made of this'],
+    [
+      { model: '***', rate_limit: {} },
+      'model',
+      'has no letter or digit for the name of a group; rename it',
+    ],
     [{ rate_limit: {} }, 'model', 'is missing: expected text'],
   ])('is refused with its own path: %j', (document, path, message) => {
     expect(errorsOf(document)).toContainEqual({ path, message });

@@ -37,7 +37,7 @@ describe('parseConfigText', () => {
     [
       'b: 1\na: *nowhere',
       'text/yaml',
-      'line 2, column 4: no anchor in front of this alias has its name',
+      'line 2, column 4: no anchor before this alias has its name',
     ],
     ['a: *later\nb: &later 1', 'text/yaml', 'line 1, column 4: no anchor'],
   ])('refuses %j', (text, type, message) => {
@@ -216,7 +216,7 @@ describe('a merge key of YAML', () => {
     ['a: &a { x: 1 }\nb: { <<: [*a, 5] }', 'line 2, column 10'],
   ])('is refused with its place where it merges no map: %s', (text, place) => {
     expect(() => parseConfigText(text, 'text/yaml')).toThrow(
-      `${place}: the key << merges maps. Give it an alias of a map`,
+      `${place}: the key << merges maps. Set it to an alias of a map`,
     );
   });
 

@@ -142,10 +142,10 @@ describe('keys, whatever goes back', () => {
     // Their settings go back like those of groups.
     expect(back.keys[0]?.note).toBe('then');
     expect(notes).toEqual([
-      'Keys made since, which stay: made.',
-      'Keys deleted since, which stay deleted: deleted.',
-      'Keys rotated, revoked or given another end since, which stay so: rotated, revoked, ended.',
-      'Admin keys stay as they are now: none comes back, and none goes.',
+      'Keys created since then remain: made.',
+      'Keys deleted since then remain deleted: deleted.',
+      'Keys rotated, revoked or given a new expiry since then remain so: rotated, revoked, ended.',
+      'Admin keys are not rolled back.',
     ]);
   });
 

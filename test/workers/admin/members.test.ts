@@ -183,13 +183,13 @@ describe("LiteLLM's list of deployments", () => {
     const model_list = [deployment('openai/gpt-4o'), deployment('anthropic/claude-4')];
     const two = await admin('PUT', '/config', { model_list });
     const speaks =
-      'Not imported: model_list[1]: speaks anthropic, and its calls are of another dialect';
+      'Not imported: model_list[1]: speaks anthropic, but its calls have another dialect';
     expect(two.status).toBe(200);
     expect(two.json.warnings).toContainEqual(expect.stringContaining(speaks));
     const same = await admin('PUT', '/config', { model_list: [model_list[0], model_list[0]] });
     expect(same.status).toBe(200);
     expect(same.json.warnings).toContainEqual(
-      expect.stringContaining('Not imported: model_list[1]: is the same place as model_list[0]'),
+      expect.stringContaining('Not imported: model_list[1]: is the same as model_list[0]'),
     );
     const config = (await admin('GET', '/config')).json;
     expect(config.groups.map(({ members }: { members: unknown[] }) => members.length)).toEqual([1]);

@@ -148,7 +148,7 @@ it('a document that closes leases implicitly gets one warning', async () => {
   const groups = [group('g', 2)];
   const ann = { ...(await key('ann', ANN)), lane_max: 'normal' as const };
   const able = { ...ann, allow: ['lease'] };
-  const says = expect.stringMatching(/^leases is not set.*allow: \[lease\].*leases: open/);
+  const says = expect.stringMatching(/^`leases` is not set.*allow: \[lease\].*leases: open/);
   await configure({ groups, leases: 'open' });
   expect(await warned({ groups })).toEqual([says]);
   expect(await warned({ groups, keys: [ann] })).toEqual([]);

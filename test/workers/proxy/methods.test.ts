@@ -240,7 +240,7 @@ describe('a call that may stand for another method', () => {
       body,
     });
     expect(response.status).toBe(400);
-    expect(await response.text()).toContain('overrides its method');
+    expect(await response.text()).toContain('names another method');
     expect((await strict.stats()).completed).toBe(before);
   });
 

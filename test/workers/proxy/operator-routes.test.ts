@@ -162,7 +162,7 @@ describe("with the operator's key", () => {
     expect(await ask('held', 'POST', '/shut/v1/chat/completions')).toMatchObject({ status: 200 });
     const elsewhere = await ask('held', 'GET', '/claude/v1/responses/resp_1');
     expect(elsewhere).toMatchObject({ status: 403, reason: 'key_forbidden' });
-    expect(elsewhere.text).toContain('may not use the upstream claude');
+    expect(elsewhere.text).toContain('may not use upstream `claude`');
   });
 });
 

@@ -62,7 +62,8 @@ it('a call that its key may not make counts for the key, its team, the group and
     group: 'closed',
     upstream: 'counted',
     model: 'gpt-4o-mini',
-    message: 'The gateway key alice may not use the group closed.',
+    message:
+      'Gateway key `alice` may not use group `closed`. An operator can add it to `groups` of the key.',
   };
   expect(await listed(({ reason }) => reason === 'key_forbidden')).toMatchObject({
     ...facts,
