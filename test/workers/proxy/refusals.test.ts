@@ -158,7 +158,7 @@ it.each(['/x-openai/v1/responses', '/v1/responses', '/x-openai/v1/responses/?mod
     const response = await worker.fetch(`https://headgate.test${path}`, { headers });
     expect(refusalOf(response)).toEqual(refusal(426, 'http_required'));
     expect(await response.json()).toMatchObject({
-      error: { message: expect.stringContaining('Use HTTP: POST /') },
+      error: { message: expect.stringContaining('Use HTTP: `POST /') },
     });
   },
 );

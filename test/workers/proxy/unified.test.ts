@@ -126,10 +126,10 @@ it('the messages route goes to an upstream of that shape', async () => {
 });
 
 it.each<[string, string, object, number, RegExp]>([
-  ['two patterns that match', 'both-1', {}, 400, /model_ambiguous.*one, two/],
+  ['two patterns that match', 'both-1', {}, 400, /model_ambiguous.*`one`, `two`/],
   ['a model that nobody knows', 'gamma', {}, 404, /model_unknown.*model patterns for/],
   ['a header that names nobody', 'x', { 'headgate-upstream': 'nobody' }, 404, /upstream_unknown/],
-  ['no routes of that shape', 'claude/c-1', {}, 404, /no routes of the openai dialect/],
+  ['no routes of that shape', 'claude/c-1', {}, 404, /no routes of the `openai` dialect/],
 ])('%s is refused with what was tried', async (_, model, headers, status, expected) => {
   const init = { json: { model }, headers: headers as Record<string, string> };
   const response = await call('/v1/chat/completions', init);

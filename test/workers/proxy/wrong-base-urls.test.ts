@@ -48,7 +48,7 @@ async function ask(path: string, method = 'POST', headers: Record<string, string
 
 describe.each<[string, string, 'openai' | 'anthropic' | 'gemini', string]>([
   ['POST', '/chat/completions', 'openai', `Set the base URL to \`${AT}/openai/v1\``],
-  ['POST', '/responses', 'openai', `for models of all upstreams to \`${AT}/v1\``],
+  ['POST', '/responses', 'openai', `or to \`${AT}/v1\` for models of all upstreams`],
   ['POST', '//embeddings/', 'openai', `\`${AT}/openai/v1\``],
   ['GET', '/models', 'openai', `\`${AT}/openai/v1\``],
   ['POST', '/messages', 'anthropic', `\`${AT}/anthropic/v1\``],
@@ -261,6 +261,6 @@ describe('to a key that may not use an upstream', () => {
       'headgate-key': 'hg_narrow',
     });
     expect(reason).toBe('model_ambiguous');
-    expect(text).toContain('Several upstreams serve this model: house. Name one');
+    expect(text).toContain('Several upstreams serve this model: `house`. Name one');
   });
 });
