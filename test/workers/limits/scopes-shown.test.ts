@@ -225,7 +225,7 @@ describe('a change that makes a group count own keys together', () => {
       const body = { match: { upstreams: [name] }, limits: { max_concurrency: 5 }, ...more };
       return (await admin('PUT', `/groups/${target}`, body)).json.warnings;
     };
-    const warned = expect.stringContaining('Set partition_by: ["api_key"]');
+    const warned = expect.stringContaining('Set `partition_by: ["api_key"]`');
     expect(await warningsOf(`${name}-together`, {})).toContainEqual(warned);
     const apart = await warningsOf(`${name}-apart`, { partition_by: ['api_key'] });
     expect(apart).not.toContainEqual(warned);
