@@ -197,7 +197,7 @@ function callsOf({ model, tier, credential }: Scope): string {
   const names = [
     ...(model === null
       ? []
-      : [model === NO_MODEL ? 'that name no model' : `for model \`${model}\``]),
+      : [model === NO_MODEL ? 'that name no model' : `of model \`${model}\``]),
     ...(tier === null ? [] : [`in service tier \`${tier}\``]),
     ...(credential === null ? [] : ['with this provider key']),
   ];

@@ -145,7 +145,7 @@ describe('a held call', () => {
     await oneModelFull();
     const { status, text, lease } = await send({ model: 'full' });
     expect(status).toBe(429);
-    expect(text).toContain('for model `full`');
+    expect(text).toContain('of model `full`');
     expect(text).toContain('with this provider key');
     expect(text).not.toContain('fp_');
     const scope = { model: 'full', service_tier: null, credential: expect.stringMatching(/^fp_/) };
@@ -161,7 +161,7 @@ describe('a held call', () => {
 
   it('names them also if the group has seen no other model', async () => {
     expect((await send({ model: 'full', headers: FULL })).status).not.toBe(200);
-    expect((await send({ model: 'full' })).text).toContain('for model `full`');
+    expect((await send({ model: 'full' })).text).toContain('of model `full`');
     const { decisions } = bodyOf(
       await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
     );
