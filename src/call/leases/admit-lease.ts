@@ -347,7 +347,9 @@ async function ignoringFailure(
 ): Promise<void> {
   try {
     await within(LOST_MS, message, after);
-  } catch {}
+  } catch {
+    // The message is lost.
+  }
 }
 
 function gone(): ErrorReply {
