@@ -79,7 +79,7 @@ function groupOf(
     listUnread(path, strategy, to);
     omitNested(strategy, path, to);
   });
-  const first = tiers.flat().flatMap((leaf) => modelOf(leaf.node).asked ?? [])[0];
+  const first = tiers.flat().flatMap((leaf) => modelOf(leaf.node).requested ?? [])[0];
   const requested = branch.models === null ? (first ?? []) : nameable(branch, tiers, to);
   const names = typeof requested === 'string' ? [requested] : requested;
   const members = membersOf(deploymentsOf(tiers, to), names, made);

@@ -47,12 +47,12 @@ export const TIER_MAX = 10;
  * Returns the members of one group. All of them have one dialect, because bodies are not translated. Deployments with
  * several dialects are called by their OpenAI-shaped routes, and those without such routes are omitted.
  *
- * @param asked models that callers request, or empty for the models of the upstreams
+ * @param requested models that callers request, or empty for the models of the upstreams
  * @param kept dialect of the callers, if only that one is suitable
  */
 export function membersOf(
   deployments: readonly Deployment[],
-  asked: readonly string[],
+  requested: readonly string[],
   made: MadeUpstreams,
   kept: Dialect | null = null,
 ): MadeMembers {
@@ -87,7 +87,7 @@ export function membersOf(
     members.push({
       upstream: id,
       ...(secret === null ? {} : { secret }),
-      ...renamed(asked, model),
+      ...renamed(requested, model),
       ...member,
       ...(member.tier === undefined ? {} : { tier: Math.min(member.tier, TIER_MAX) }),
     });
@@ -102,9 +102,9 @@ export function membersOf(
 }
 
 /** Maps each name that callers use to the model of a member. */
-function renamed(asked: readonly string[], model: string | null): Pick<MemberInput, 'models'> {
+function renamed(requested: readonly string[], model: string | null): Pick<MemberInput, 'models'> {
   if (model === null) return {};
-  const names = asked.filter((name) => !name.includes('*')).flatMap(withAndWithoutId);
+  const names = requested.filter((name) => !name.includes('*')).flatMap(withAndWithoutId);
   const others = names.filter((name) => name !== model);
   return others.length === 0
     ? {}

@@ -37,13 +37,13 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
     if (condition === null) continue;
     const { query, then } = condition;
     const path = `${at}.query`;
-    const asked = modelsOf(query);
-    if (asked === null) {
+    const requested = modelsOf(query);
+    if (requested === null) {
       const message = `cannot be converted, because a group is chosen by the model of a call. Let callers request a separate model for "${then}"`;
       omitted.push({ path, message });
       continue;
     }
-    const free = [...new Set(asked)].filter((model) => {
+    const free = [...new Set(requested)].filter((model) => {
       const same = taken.add(model, then);
       if (same === null) return true;
       if (same.name === then && same.model === model) return false;
@@ -53,9 +53,9 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
     });
     if (free.length > 0) models.set(then, [...(models.get(then) ?? []), ...free]);
   }
-  const branches = [...models].flatMap(([then, asked]): Branch[] => {
+  const branches = [...models].flatMap(([then, requested]): Branch[] => {
     const target = targets.find(({ node }) => node.name === then);
-    if (target !== undefined) return [{ ...target, title: then, models: asked, isRest: false }];
+    if (target !== undefined) return [{ ...target, title: then, models: requested, isRest: false }];
     omitted.push({
       path: 'strategy.conditions',
       message: `"${then}" is not the name of a target`,
@@ -101,7 +101,7 @@ function otherwise(
 ): Branch[] {
   const [first] = tiersOf(target.node, target.at, [])
     .flat()
-    .flatMap(({ node }) => modelOf(node).asked ?? []);
+    .flatMap(({ node }) => modelOf(node).requested ?? []);
   const path = 'strategy.default';
   if (first === undefined) {
     const message = `"${target.node.name}" takes the calls of every other model, and a call cannot match two groups with members. Callers can use the base URL of its upstream`;

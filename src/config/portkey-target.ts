@@ -92,7 +92,7 @@ interface TargetModel {
   /** Model there. null means the requested one. */
   readonly model: string | null;
   /** Model that callers request, if the target names one. */
-  readonly asked: string | null;
+  readonly requested: string | null;
   /** Slug of the provider before the model, as in `@slug/model`. */
   readonly slug: string | null;
 }
@@ -102,10 +102,10 @@ export function modelOf(node: PortkeyNode): TargetModel {
   const written = node.override_params?.model;
   const [, slug = null, model = written ?? null] = /^@([^/]+)\/(.+)$/.exec(written ?? '') ?? [];
   const { dialect } = providerNamed(providerIdOf(node.provider ?? '', 'portkey')) ?? {};
-  if (dialect !== 'azure' || slug !== null) return { model, asked: model, slug };
+  if (dialect !== 'azure' || slug !== null) return { model, requested: model, slug };
   const deployment = [node['azure_deployment_id'], node['deployment_id']].find(isText) ?? null;
   const known = isText(node['azure_model_name']) ? node['azure_model_name'] : deployment;
-  return { model: deployment ?? model, asked: model ?? known, slug };
+  return { model: deployment ?? model, requested: model ?? known, slug };
 }
 
 function slugOf({ provider, virtual_key: key }: PortkeyNode): string | null {

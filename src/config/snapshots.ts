@@ -81,7 +81,7 @@ let failedAt = -Infinity;
 let askedAt = -Infinity;
 
 /** A version that was announced to this isolate and not queried yet. */
-let heardOf = 0;
+let announced = 0;
 
 /** Time of the last read of the store. */
 let storeReadAt = -Infinity;
@@ -121,7 +121,7 @@ async function read(
   age: 'sureMs' | 'usableMs',
 ): Promise<RoutingTable | null> {
   noteRead();
-  const wanted = Math.max(minVersion, heardOf);
+  const wanted = Math.max(minVersion, announced);
   const ageMs = steadyClock.now() - confirmedAt;
   if (table !== null && table.snapshot.version >= wanted && ageMs < agesOf(table)[age]) {
     if (ageMs >= agesOf(table).freshMs) refreshBehind(env, ctx);
@@ -173,7 +173,7 @@ export function mayBeOld(one: RoutingTable): boolean {
 
 /** Announces a version that this isolate created. Its next call uses that version. */
 export function hearOf(version: number): void {
-  heardOf = Math.max(heardOf, version);
+  announced = Math.max(announced, version);
   failedAt = -Infinity;
 }
 
@@ -282,7 +282,7 @@ async function ask(env: Env): Promise<void> {
   const mine = { at: steadyClock.now(), number: (questions += 1) };
   asking = mine;
   lastAskedAt = mine.at;
-  const askedFor = heardOf;
+  const wanted = announced;
   const known = table?.snapshot.tag ?? null;
   try {
     take(await within(LATE_MS, directoryOf(env).snapshot(known, found)), known, mine);
@@ -293,7 +293,7 @@ async function ask(env: Env): Promise<void> {
     logEvent('directory_unreachable', { error: String(error) });
   }
   // If that version was not available either, later calls need not all wait for it.
-  if (heardOf === askedFor) heardOf = 0;
+  if (announced === wanted) announced = 0;
   if (asking === mine) asking = null;
 }
 

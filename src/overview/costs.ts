@@ -28,10 +28,10 @@ export async function readCosts(
   readonly unreachable: readonly UnreachablePool[];
 }> {
   const awake = await poolsInUse(env, directory);
-  const asked = await askPools(env, directory.config, awake.slice(0, ASKED_MAX), (pool) =>
+  const queried = await askPools(env, directory.config, awake.slice(0, ASKED_MAX), (pool) =>
     pool.costs(period),
   );
-  const answers = asked.filter((one) => 'answer' in one);
+  const answers = queried.filter((one) => 'answer' in one);
   const stored = await within(
     READ_MS_MAX,
     directoryOf(env).costs(
@@ -40,7 +40,7 @@ export async function readCosts(
     ),
   );
   const own = answers.map(({ pool: { group }, answer: costs }) => ({ group, costs }));
-  const unreachable = asked.flatMap((one) =>
+  const unreachable = queried.flatMap((one) =>
     'error' in one
       ? [{ group: one.pool.group, partition: one.pool.partition, error: one.error }]
       : [],

@@ -79,8 +79,8 @@ export async function askAwake<T>(
 ): Promise<PoolReply<T>[]> {
   const known = await readUnasked(env, directory, pools);
   const awake = pools.filter((pool) => !known.has(pool));
-  const asked = await askPools(env, directory.config, awake, ask);
-  const replies = new Map(asked.map((one) => [one.pool, one]));
+  const queried = await askPools(env, directory.config, awake, ask);
+  const replies = new Map(queried.map((one) => [one.pool, one]));
   return pools.flatMap((pool) => {
     const metrics = known.get(pool);
     return metrics === undefined ? (replies.get(pool) ?? []) : [{ pool, answer: made(metrics) }];

@@ -40,8 +40,8 @@ export function poolOf(
 
 /**
  * Whether a configuration may send calls to a pool. A pool only waits for its leases to end if its group was deleted,
- * was moved to another jurisdiction or is split differently, or if an older release named its partition by values of
- * clients in a jurisdiction.
+ * was moved to another jurisdiction or is split differently. In a jurisdiction, the same applies to a pool that an
+ * older release named by values of clients.
  */
 export function takesCalls(
   pool: PlacedPool,
