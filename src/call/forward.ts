@@ -260,7 +260,9 @@ async function bareOf(
   return bare;
 }
 
-/** Ends a call whose upstream redirects it to another host. It was not served and gives no information about the limit. */
+/**
+ * Ends a call whose upstream redirects it to another host. It was not served and gives no information about the limit.
+ */
 function redirected(
   { candidate: { call }, admission, metering }: Sending,
   held: HeldCall,

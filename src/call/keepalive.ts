@@ -210,7 +210,8 @@ async function reportAnswer(
     const failure = { status, text, retryAfterMs };
     return write(encoder.encode(upstreamErrorFrame(shape, failure, model)));
   }
-  // Some upstreams compress although Headgate asked for plain bytes. The keepalive bytes were already sent uncompressed.
+  // Some upstreams compress although Headgate requested plain bytes. The keepalive bytes were already sent
+  // uncompressed.
   const reader = unpacked(answer.body, packings).getReader();
   for (;;) {
     const { done, value } = await reader.read();

@@ -45,8 +45,8 @@ export async function relay(
   // The run is held before its caller learns of it, so its end cannot be reported before that.
   if (isWhole && isOwn === true) await events?.caughtUp?.();
   if (isWhole && isOwn === true && events?.said?.state === 'goes on') await settled;
-  // The slot is free by now, so queued calls start first. The extra turn of the event loop costs CPU, so calls without a queue
-  // skip it.
+  // The slot is free by now, so queued calls start first. The extra turn of the event loop costs CPU, so calls without
+  // a queue skip it.
   if (isWhole && admission.hasWaiters) await whenQuiet();
   return response;
 }

@@ -75,8 +75,8 @@ export function targetOf(outgoing: Outgoing): CallTarget {
 const NONE: readonly string[] = [];
 
 /**
- * Removes, in place, the headers and parameters of a call that are meant for another key or host. Returns the names that
- * chose an account.
+ * Removes, in place, the headers and parameters of a call that are meant for another key or host. Returns the names
+ * that chose an account.
  */
 function dropForeign(
   { call, located: { upstream }, key, spilledFrom, member }: Outgoing,

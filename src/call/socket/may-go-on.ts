@@ -29,7 +29,9 @@ export function connectionLook(known: AuthenticatedCall, located: Located, key: 
   return lookOnce(known, (call) => whyConnectionEnds(call, located, key));
 }
 
-/** Checks each version of the configuration in full once. The key can expire at any time, so it is checked each time. */
+/**
+ * Checks each version of the configuration in full once. The key can expire at any time, so it is checked each time.
+ */
 function lookOnce(
   known: AuthenticatedCall,
   why: (call: AuthenticatedCall) => Promise<CutReason | null>,
