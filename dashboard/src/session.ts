@@ -19,14 +19,14 @@ type SessionState =
   | { readonly state: 'asking' }
   | { readonly state: 'signed_out'; readonly reason: string | null }
   | ({ readonly state: 'closed' } & ClosedReason)
-  | { readonly state: 'signed_in'; readonly who: SignedInUser; readonly hasEnded: boolean };
+  | { readonly state: 'signed_in'; readonly user: SignedInUser; readonly hasEnded: boolean };
 
 export const session = signal<SessionState>({ state: 'asking' });
 
 const RANKS: Readonly<Record<AdminRole, number>> = { viewer: 0, operator: 1, admin: 2 };
 
 const rank = computed(() =>
-  session.value.state === 'signed_in' ? RANKS[session.value.who.role] : -1,
+  session.value.state === 'signed_in' ? RANKS[session.value.user.role] : -1,
 );
 
 /** Whether the user has at least this role. */
@@ -75,7 +75,7 @@ export async function askSession(): Promise<void> {
     return;
   }
   session.value = result.ok
-    ? { state: 'signed_in', who: result.body, hasEnded: false }
+    ? { state: 'signed_in', user: result.body, hasEnded: false }
     : withoutSession(result.status, result.problem);
 }
 
@@ -91,7 +91,7 @@ function withoutSession(
 export async function signIn(token: string): Promise<Problem | null> {
   const result = await api('signIn', { body: { token } });
   if (!result.ok) return result.problem;
-  session.value = { state: 'signed_in', who: result.body, hasEnded: false };
+  session.value = { state: 'signed_in', user: result.body, hasEnded: false };
   return null;
 }
 

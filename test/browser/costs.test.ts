@@ -134,12 +134,12 @@ it('the cost of a key and of its team this month is two clicks away', async () =
 
 it('says which groups count nothing, and what there would be without the queue', async () => {
   page = await signedIn(browser, stage, '/admin/costs');
-  await page.getByText('Costs are off in 1 group').click();
+  await page.getByText('Costs are not tracked in 1 group').click();
   await page.getByRole('link', { name: 'uncounted' }).waitFor();
   await page.getByRole('heading', { name: 'Without the queue' }).waitFor();
   expect(await page.getByRole('main').textContent()).toContain('× mean cost of a call');
   await page.getByRole('button', { name: 'Last month', exact: true }).click();
-  await page.getByText(/No call was counted in \d{4}-\d\d\./).waitFor();
+  await page.getByText(/No calls were counted in \d{4}-\d\d\./).waitFor();
 });
 
 it('the same comes as CSV', async () => {

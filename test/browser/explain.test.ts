@@ -39,14 +39,14 @@ const calls = () => page.getByRole('region', { name: 'Explain a call' }).locator
 it('a call is explained by the headgate-lease of its answer', async () => {
   await expect.poll(() => calls().count()).toBe(3);
   const lease = String(waited.headers()['headgate-lease']);
-  await page.getByLabel('headgate-lease of the answer').fill(lease);
+  await page.getByLabel('headgate-lease of the response').fill(lease);
   await page.getByRole('button', { name: 'Find' }).click();
   await expect.poll(() => calls().count()).toBe(1);
   await calls().locator('summary').click();
   const story = calls().locator('.story ol');
   await story.getByText('It was granted a slot.').waitFor();
   await story.getByText(/^It waited \d/).waitFor();
-  await story.getByText(/^The answer ended, and the slot came back/).waitFor();
+  await story.getByText(/^The response ended, and the slot was released/).waitFor();
 });
 
 it('a refused one is found by its outcome', async () => {
@@ -121,18 +121,18 @@ it('a search goes on through stretches in which nothing is found, and says how f
     await route.fulfill({ json: { ...body, searched_to: new Date(endedAt).toISOString() } });
   });
   await page.goto(`${stage.url()}/admin/calls?q=rare`);
-  await page.getByText(/^No call since .* fits\.$/).waitFor();
+  await page.getByText(/^No matching calls since .*\.$/).waitFor();
   expect(cursors).toHaveLength(30);
   expect(new Set(cursors).size).toBe(30);
   await page.unroute(address);
-  await page.getByRole('button', { name: 'Earlier calls' }).click();
-  await page.getByText(/^No call fits\./).waitFor();
-  expect(await page.getByRole('button', { name: 'Earlier calls' }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Show earlier calls' }).click();
+  await page.getByText(/^No matching calls\./).waitFor();
+  expect(await page.getByRole('button', { name: 'Show earlier calls' }).count()).toBe(0);
   await page.goto(`${stage.url()}/admin/groups/practice`);
 });
 
 it('a chart shows what is drawn over, in a link that leads there again; wider, and to the audit log of that time', async () => {
-  const charts = page.getByRole('region', { name: 'Over time' });
+  const charts = page.getByRole('region', { name: 'History' });
   const canvas = charts.locator('.u-over').first();
   await canvas.waitFor();
   const box = await canvas.boundingBox();
@@ -147,7 +147,7 @@ it('a chart shows what is drawn over, in a link that leads there again; wider, a
   await expect.poll(() => term('to') - term('from')).toBeGreaterThan(300_000);
   expect(term('to') - term('from')).toBeLessThan(900_000);
   const [from, to] = [term('from'), term('to')];
-  await charts.getByRole('button', { name: 'Wider' }).click();
+  await charts.getByRole('button', { name: 'Zoom out' }).click();
   await expect.poll(() => term('to') - term('from')).toBeGreaterThan(to - from);
   await page.goto(
     `${stage.url()}/admin/groups/practice?from=${from}&to=${to}`.replace(
@@ -157,28 +157,28 @@ it('a chart shows what is drawn over, in a link that leads there again; wider, a
   );
   await charts.locator('canvas').first().waitFor();
   expect(
-    await charts.getByRole('group', { name: 'Time shown' }).locator('[aria-pressed=true]').count(),
+    await charts.getByRole('group', { name: 'Time range' }).locator('[aria-pressed=true]').count(),
   ).toBe(0);
-  await page.getByRole('link', { name: 'What was changed in this time' }).click();
+  await page.getByRole('link', { name: 'Configuration changes in this time range' }).click();
   await page.getByRole('heading', { name: 'Audit' }).waitFor();
   await expect.poll(() => page.getByLabel('From').inputValue()).toMatch(/^20/);
   // Whatever changed the group up to now is in it, as the import of the first configuration.
   await page.goto(`${stage.url()}/admin/groups/practice`);
-  await page.getByRole('link', { name: 'What was changed in this time' }).click();
+  await page.getByRole('link', { name: 'Configuration changes in this time range' }).click();
   await page.getByText('config: import').waitFor();
-  await page.getByLabel('Who').fill('nobody');
+  await page.getByLabel('Actor').fill('nobody');
   await page.getByRole('button', { name: 'Filter' }).click();
-  await page.getByText(/^No entry is like this/).waitFor();
+  await page.getByText(/^No matching entries/).waitFor();
   await page.reload();
-  await page.getByText(/^No entry is like this/).waitFor();
-  expect(await page.getByLabel('Who').inputValue()).toBe('nobody');
+  await page.getByText(/^No matching entries/).waitFor();
+  expect(await page.getByLabel('Actor').inputValue()).toBe('nobody');
   await page.goto(`${stage.url()}/admin/groups/practice`);
 });
 
 it('its charts have what happened, over each length of time', async () => {
-  const charts = page.getByRole('region', { name: 'Over time' });
+  const charts = page.getByRole('region', { name: 'History' });
   for (const range of await charts
-    .getByRole('group', { name: 'Time shown' })
+    .getByRole('group', { name: 'Time range' })
     .getByRole('button')
     .all()) {
     await range.click();
@@ -193,15 +193,15 @@ it('the tester shows the groups that a call would take', async () => {
   await page.goto(`${stage.url()}/admin/tester`);
   await page.getByLabel('Model', { exact: true }).fill('gpt-4o');
   await page.getByLabel('Upstream', { exact: true }).selectOption('practice');
-  await page.getByRole('button', { name: 'Show its route' }).click();
+  await page.getByRole('button', { name: 'Show route' }).click();
   const route = page.getByRole('region', { name: 'Route' });
   await route.getByRole('link', { name: 'practice' }).last().waitFor();
   await route.getByText('1 slot', { exact: false }).first().waitFor();
-  await route.getByText('✓ Sent on').waitFor();
+  await route.getByText('✓ Sent to the upstream').waitFor();
   await page.getByText('Path, lane, headers, shape').click();
-  await page.getByLabel('Path behind the base URL').fill('/v1/files');
+  await page.getByLabel('Path after the base URL').fill('/v1/files');
   await page.getByLabel('Method').selectOption('GET');
-  await page.getByRole('button', { name: 'Show its route' }).click();
+  await page.getByRole('button', { name: 'Show route' }).click();
   await route.getByText('GET /v1/files: files').waitFor();
   await route.getByText('Passes without a slot').waitFor();
   // Nothing was sent anywhere.

@@ -150,7 +150,7 @@ it('a page whose charts have no code yet says so, and has them when the feed is 
 it('a page that nobody touches for half an hour asks, and costs nothing until it is answered', async () => {
   await stage.admin.setLimit('practice', 3);
   const { page, proxy, close } = await countedPage();
-  const question = page.getByRole('dialog', { name: 'Still looking?' });
+  const question = page.getByRole('dialog', { name: 'Live updates paused' });
   await page.clock.fastForward(29 * 60_000);
   await page.mouse.move(200, 200);
   await page.clock.fastForward(29 * 60_000);
@@ -210,7 +210,7 @@ it('a history that could not be read is read again when the feed is back, and no
   await page.goto(`${stage.url()}/admin/groups/practice`);
   await page.getByLabel('Token').fill(STAGE_TOKEN);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  const failed = page.getByText('Headgate cannot be reached. What is shown may be old.');
+  const failed = page.getByText('Headgate is unreachable. The data shown may be outdated.');
   await failed.waitFor();
   isBroken = false;
   process.kill(stage.workerdPid(), 'SIGSTOP');

@@ -74,10 +74,10 @@ it('begins with the set-up, from which the empty page of groups is one link away
   page = await signIn();
   await page.getByRole('heading', { name: 'Set-up', level: 1 }).waitFor();
   expect(new URL(page.url()).pathname).toBe('/admin/setup');
-  await page.getByText('None is stored here: callers bring their own.').waitFor();
+  await page.getByText('No provider key is stored. Callers send their own.').waitFor();
   await expectAccessible(page);
   await page.getByRole('link', { name: 'Groups', exact: true }).click();
-  await page.getByText('No call has come through yet').waitFor();
+  await page.getByText('No calls have arrived yet').waitFor();
   expect(new URL(page.url()).pathname).toBe('/admin');
   await expectAccessible(page);
   // Whoever opens it anew is led again, until there is a group.
@@ -93,15 +93,15 @@ it('leads from a stored key to an answered call in five clicks', async () => {
     clicks += 1;
     await page.getByRole(role, { name, exact: true }).click();
   };
-  await click('link', 'Store one');
+  await click('link', 'Store a provider key');
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Id', { exact: true }).fill('practice');
   await dialog.getByLabel('Base URL').fill(upstream.url);
-  const named = dialog.getByLabel("Secret with the operator's key");
+  const named = dialog.getByLabel("Secret name of the operator's key");
   expect(await named.getAttribute('placeholder')).toBe(SECRET);
   await named.fill(SECRET);
   await click('button', 'Save');
-  await dialog.getByText('… Not here yet').waitFor();
+  await dialog.getByText('… Waiting for the key').waitFor();
   await expectAccessible(page);
   await click('button', 'Copy');
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`export ${SECRET}='…'`);
@@ -110,9 +110,9 @@ it('leads from a stored key to an answered call in five clicks', async () => {
   const port = Number(new URL(serve.url).port);
   await serve.stop();
   serve = await start({ [SECRET]: 'sk-real' }, port);
-  await dialog.getByText('✓ It is here').waitFor({ timeout: 30_000 });
+  await dialog.getByText('✓ The key is set').waitFor({ timeout: 30_000 });
   expect(await dialog.getByLabel('Slots').inputValue()).toBe('5');
-  await click('button', 'Make');
+  await click('button', 'Create group');
   await dialog.getByText('takes the calls to practice').waitFor();
   await dialog.getByLabel('Model', { exact: true }).fill('m');
   await dialog.getByLabel('Key', { exact: true }).fill(secret);
@@ -132,10 +132,10 @@ it('makes no group in the place of another', async () => {
   page = await signIn('/admin/upstreams?add=key', VIEWS.phone);
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Id', { exact: true }).fill('groq');
-  await dialog.getByLabel("Secret with the operator's key").fill('UPSTREAM_GROQ_KEY');
+  await dialog.getByLabel("Secret name of the operator's key").fill('UPSTREAM_GROQ_KEY');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.getByLabel('Name', { exact: true }).fill('practice');
-  await dialog.getByRole('button', { name: 'Make' }).click();
+  await dialog.getByRole('button', { name: 'Create group' }).click();
   await dialog.getByRole('alert').getByText('Choose another name').waitFor();
   await expectNoSidewaysScroll(page);
   expect(await admin('GET', '/groups/practice')).toMatchObject({
@@ -152,13 +152,13 @@ it('offers what a provider publishes of its plans, and takes over what is chosen
   page = await signIn('/admin/upstreams?add=key');
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Id', { exact: true }).fill('moonshot');
-  await dialog.getByLabel("Secret with the operator's key").fill('UPSTREAM_MOONSHOT_KEY');
+  await dialog.getByLabel("Secret name of the operator's key").fill('UPSTREAM_MOONSHOT_KEY');
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await dialog.getByLabel('Your plan there').selectOption({ index: 2 });
+  await dialog.getByLabel('Provider plan').selectOption({ index: 2 });
   await dialog.getByText('As of 2026-02-01, platform.moonshot.ai').waitFor();
   expect(await dialog.getByLabel('Slots').inputValue()).toBe('50');
   await expectAccessible(page);
-  await dialog.getByRole('button', { name: 'Make' }).click();
+  await dialog.getByRole('button', { name: 'Create group' }).click();
   await dialog.getByText('takes the calls to moonshot').waitFor();
   expect(await admin('GET', '/groups/moonshot')).toMatchObject({
     limits: { max_concurrency: 50, rpm: 200 },
@@ -179,7 +179,9 @@ it('says of a missing key the line that works where it hosts itself, as code', a
   await main.locator('code', { hasText: "export UPSTREAM_GROQ_KEY='…'" }).waitFor();
   expect(await main.textContent()).not.toMatch(/wrangler|`/);
   const home = await (await fetch(serve.url)).text();
-  expect(home).toContain("export UPSTREAM_GROQ_KEY='…' in the environment that starts Headgate, then restart it");
+  expect(home).toContain(
+    "export UPSTREAM_GROQ_KEY='…' in the environment that starts Headgate, then restart it",
+  );
   expect(home).not.toMatch(/wrangler|`/);
 });
 
@@ -190,7 +192,7 @@ it('without a token it says as code how to set one', async () => {
     page = await browser.open();
     await page.goto(`${other.url}/admin`);
     await page.locator('pre', { hasText: "export ADMIN_TOKEN='…'" }).waitFor();
-    await page.getByText('The secret ADMIN_TOKEN is not set').waitFor();
+    await page.getByText('The secret `ADMIN_TOKEN` is not set').waitFor();
     expect(await page.getByRole('main').textContent()).not.toMatch(/wrangler|`/);
     await expectAccessible(page);
   } finally {

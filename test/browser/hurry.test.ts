@@ -97,7 +97,7 @@ async function isWhollyInView(thing: Locator): Promise<boolean> {
   });
 }
 
-const region = (name: 'In flight' | 'Waiting') =>
+const region = (name: 'In flight' | 'Queued') =>
   page.getByRole('region', { name: new RegExp(`^${name}`) });
 const cells = () =>
   page.getByRole('group', { name: /slots in use/ }).getByRole('button', { name: /^Slot of/ });
@@ -112,12 +112,12 @@ it.each(SIZES)(
     await expect.poll(() => releases.count()).toBe(CALLERS.length);
     await region('In flight').scrollIntoViewIfNeeded();
     for (const release of await releases.all()) expect(await isWhollyInView(release)).toBe(true);
-    const cancel = region('Waiting').getByRole('button', { name: /^Cancel the call/ });
+    const cancel = region('Queued').getByRole('button', { name: /^Cancel the call/ });
     await cancel.scrollIntoViewIfNeeded();
     expect(await isWhollyInView(cancel)).toBe(true);
     await region('In flight').getByText(HEBREW, { exact: true }).waitFor();
     // What is beside the names is in sight too: nothing has to be scrolled to.
-    for (const name of ['In flight', 'Waiting'] as const) {
+    for (const name of ['In flight', 'Queued'] as const) {
       const beyond = await region(name).evaluate((list) => list.scrollWidth - list.clientWidth);
       expect(beyond).toBeLessThanOrEqual(0);
     }
@@ -140,7 +140,7 @@ it('on a phone three taps lead from the warning to the slot that is taken back',
   await expect.poll(() => cells().count()).toBe(CALLERS.length);
   await expect.poll(() => isWhollyInView(cells().first())).toBe(true);
   await cells().first().click();
-  const dialog = page.getByRole('dialog', { name: 'Take this slot back?' });
+  const dialog = page.getByRole('dialog', { name: 'Release this slot?' });
   await expectAccessible(page);
   await dialog.getByRole('button', { name: 'Release' }).click();
   expect(await next.answered).toBe(200);
@@ -150,7 +150,7 @@ it('on a phone a lease and a waiter are cards of two lines', async () => {
   await holdAll();
   call('waits', 'gpt-5', 'planner');
   page = await signedIn(browser, stage, '/admin/groups/practice', VIEWS.phone);
-  for (const name of ['In flight', 'Waiting'] as const) {
+  for (const name of ['In flight', 'Queued'] as const) {
     const card = region(name).locator('tbody tr', { hasText: 'planner' });
     await card.waitFor();
     const tops = await card.evaluate((row) =>
@@ -174,7 +174,7 @@ it('who holds and who waits stands right under the picture, and l and w lead the
     [
       page.getByRole('group', { name: /slots in use/ }),
       region('In flight'),
-      region('Waiting'),
+      region('Queued'),
       page.locator('dl.figures'),
       page.locator('.charts'),
       page.locator('.decisions'),
@@ -188,7 +188,10 @@ it('who holds and who waits stands right under the picture, and l and w lead the
   await page.keyboard.press('w');
   expect(await focused()).toMatch(/^(Put|Cancel) the call/);
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys' }).getByText('Leases: the first').waitFor();
+  await page
+    .getByRole('dialog', { name: 'Keyboard shortcuts' })
+    .getByText('Go to the first lease')
+    .waitFor();
   await page.keyboard.press('Escape');
   await cells().first().focus();
   await page.keyboard.press('ArrowRight');
@@ -198,7 +201,7 @@ it('who holds and who waits stands right under the picture, and l and w lead the
       .evaluate((cell) => cell === document.activeElement),
   ).toBe(true);
   await page.keyboard.press('Enter');
-  await page.getByRole('dialog', { name: 'Take this slot back?' }).waitFor();
+  await page.getByRole('dialog', { name: 'Release this slot?' }).waitFor();
   await page.keyboard.press('Enter');
   await expect.poll(() => cells().count()).toBe(CALLERS.length);
 });

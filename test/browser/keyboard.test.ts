@@ -25,7 +25,7 @@ it('everything that an operator needs in a hurry is done with keys', async () =>
   await page.getByRole('heading', { name: 'Groups', exact: true }).waitFor();
 
   // A key that is pressed before the page listens is lost.
-  const keys = page.getByRole('dialog', { name: 'Keys' });
+  const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
   await expect
     .poll(async () => {
       if (!(await keys.isVisible())) await page.keyboard.press('?');

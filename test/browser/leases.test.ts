@@ -36,7 +36,7 @@ it.each(['desktop', 'phone'] as const)(
     expect(await kind.textContent()).toBe('Kindlease');
     await page.getByText('Its holder is told to stop at its next renewal, within 15 s.').waitFor();
     await page.getByRole('button', { name: 'Release', exact: true }).click();
-    await page.getByText('The slot is taken back as soon as its holder has stopped.').waitFor();
+    await page.getByText('The slot becomes free as soon as its holder has stopped.').waitFor();
     const renewal = await fetch(`${stage.url()}/leases/${lease}`, { method: 'PUT' });
     expect(renewal.headers.get('headgate-reason')).toBe('lease_revoked');
     const released = await fetch(`${stage.url()}/leases/${lease}`, { method: 'DELETE' });

@@ -31,7 +31,7 @@ const PAGES = [
   { name: 'tester', path: '/admin/tester', heading: 'Tester' },
   { name: 'keys', path: '/admin/keys', heading: 'Keys' },
   { name: 'costs', path: '/admin/costs', heading: 'Costs' },
-  { name: 'several', path: '/admin/several', heading: 'Several at once' },
+  { name: 'several', path: '/admin/several', heading: 'Bulk actions' },
   { name: 'calls', path: '/admin/calls', heading: 'Calls' },
   { name: 'audit', path: '/admin/audit', heading: 'Audit' },
   { name: 'config', path: '/admin/config', heading: 'Import / export' },

@@ -116,10 +116,10 @@ it.each([
 ])('are told apart, with all of their names, on %s', async (_where, view) => {
   page = await signedIn(browser, stage, '/admin/groups/practice', view);
   for (const [id, slots, state, verb] of [
-    [PAUSED, '0 of 2 slots', 'partly paused', 'Take out'],
-    [REVOKED, '0 of 3 slots', 'out: key refused', 'Bring back'],
-    [FULL, '2 of 2 slots', 'full', 'Take out'],
-    [LONG, '1 of 40 slots', 'flowing', 'Take out'],
+    [PAUSED, '0 of 2 slots', 'partly paused', 'Eject member'],
+    [REVOKED, '0 of 3 slots', 'ejected: key refused', 'Restore member'],
+    [FULL, '2 of 2 slots', 'full', 'Eject member'],
+    [LONG, '1 of 40 slots', 'flowing', 'Eject member'],
   ] as const) {
     const row = member(id);
     await row.locator('.state').getByText(state, { exact: true }).waitFor();
@@ -131,8 +131,10 @@ it.each([
   await member(PAUSED)
     .getByText(/^model \S+ for [\d.]+ min more/u)
     .waitFor();
-  await member(REVOKED).getByText('the next call probes it').waitFor();
-  await page.getByRole('heading', { name: 'Most in use by member' }).waitFor();
+  await member(REVOKED)
+    .getByText(/next (call probes it|probe in)/)
+    .waitFor();
+  await page.getByRole('heading', { name: 'Max in use by member' }).waitFor();
   await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
   expect(await spilling()).toEqual([]);
   await expectNoSidewaysScroll(page);

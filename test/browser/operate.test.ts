@@ -49,7 +49,7 @@ const openGroup = async (name = 'practice'): Promise<void> => {
   page = await signedIn(browser, stage, `/admin/groups/${name}`);
   await page.getByRole('heading', { name, level: 1 }).waitFor();
 };
-const rows = (region: 'In flight' | 'Waiting') =>
+const rows = (region: 'In flight' | 'Queued') =>
   page.getByRole('region', { name: new RegExp(`^${region}`) }).locator('tbody tr');
 
 it('calls are seen to queue and to drain, without a reload', async () => {
@@ -59,12 +59,12 @@ it('calls are seen to queue and to drain, without a reload', async () => {
   await Promise.all(held.map((call) => call.answered));
   const waiting = openChat(stage.url(), { label: 'c' });
   await expect.poll(() => rows('In flight').count()).toBe(2);
-  await expect.poll(() => rows('Waiting').count()).toBe(1);
+  await expect.poll(() => rows('Queued').count()).toBe(1);
   await page.getByText('full', { exact: true }).first().waitFor();
   for (const call of held) call.leave('FIN');
   expect(await waiting.ended).toBe('complete');
   await expect.poll(() => rows('In flight').count()).toBe(0);
-  await expect.poll(() => rows('Waiting').count()).toBe(0);
+  await expect.poll(() => rows('Queued').count()).toBe(0);
 });
 
 it('a group is made in the form, with a preview, and takes the next call', async () => {
@@ -103,7 +103,7 @@ it('an automatic group gets limits of its own with one click, and a call that ru
   await page.getByRole('heading', { name, level: 1 }).waitFor();
   await expect.poll(() => rows('In flight').count()).toBe(1);
   const next = openChat(stage.url(), { label: 'next', model });
-  await expect.poll(() => rows('Waiting').count()).toBe(1);
+  await expect.poll(() => rows('Queued').count()).toBe(1);
   expect(stage.upstream.stats().inFlight).toBe(1);
   held.leave('FIN');
   expect(await next.ended).toBe('complete');
@@ -138,12 +138,12 @@ it('everything is paused and goes on, which every page says; and the calls of an
     headers: { 'headgate-agent': 'run' },
   });
   page = await signedIn(browser, stage, '/admin');
-  await page.getByRole('link', { name: 'Several at once' }).click();
+  await page.getByRole('link', { name: 'Bulk actions' }).click();
   await page.getByLabel('Agent run').fill('run');
-  await page.getByRole('button', { name: 'Cancel the calls …' }).click();
+  await page.getByRole('button', { name: 'Cancel calls …' }).click();
   const question = page.getByRole('dialog', { name: 'Cancel 1 call?' });
   await question.getByText('practice (1)').waitFor();
-  await question.getByRole('button', { name: 'Cancel the calls' }).click();
+  await question.getByRole('button', { name: 'Cancel calls' }).click();
   await runaway.ended;
   expect(await runaway.answered).toBe(409);
   await page.getByRole('button', { name: 'Pause everything' }).click();
@@ -167,7 +167,7 @@ it('a pause stops grants until it is resumed', async () => {
   await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
   await page.getByText('paused', { exact: true }).first().waitFor();
   await expect.poll(() => rows('In flight').count()).toBe(0);
-  await expect.poll(() => rows('Waiting').count()).toBe(4);
+  await expect.poll(() => rows('Queued').count()).toBe(4);
   const { arrivals } = stage.upstream.stats();
   await page.getByRole('button', { name: 'Resume' }).click();
   await expect.poll(() => stage.upstream.stats().arrivals.length).toBeGreaterThan(arrivals.length);
@@ -180,10 +180,10 @@ it('a stuck lease is taken back: its caller is cut off, and the next one gets th
   const next = openChat(stage.url(), { label: 'next' });
   await openGroup();
   await expect.poll(() => rows('In flight').count()).toBe(1);
-  await expect.poll(() => rows('Waiting').count()).toBe(1);
+  await expect.poll(() => rows('Queued').count()).toBe(1);
   await page.getByRole('button', { name: /^Release the slot/ }).click();
-  const dialog = page.getByRole('dialog', { name: 'Take this slot back?' });
-  await dialog.getByText('The call is cut off').waitFor();
+  const dialog = page.getByRole('dialog', { name: 'Release this slot?' });
+  await dialog.getByText('Headgate aborts the upstream call').waitFor();
   await dialog.getByRole('button', { name: 'Release' }).click();
   await stuck.ended;
   expect(stuck.text()).not.toContain('[DONE]');
@@ -198,12 +198,12 @@ it('a call that waits is taken out of the queue, and is told so', async () => {
   await Promise.all(held.map((call) => call.answered));
   const waiting = openChat(stage.url(), { label: 'c' });
   await openGroup();
-  await expect.poll(() => rows('Waiting').count()).toBe(1);
+  await expect.poll(() => rows('Queued').count()).toBe(1);
   await page.getByRole('button', { name: /^Cancel the call/ }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Take out' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove call' }).click();
   expect(await waiting.answered).toBe(409);
   expect(waiting.headers()['headgate-reason']).toBe('cancelled');
-  await expect.poll(() => rows('Waiting').count()).toBe(0);
+  await expect.poll(() => rows('Queued').count()).toBe(0);
   for (const call of held) call.leave('FIN');
 });
 

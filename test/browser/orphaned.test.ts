@@ -41,23 +41,23 @@ it.each(['desktop', 'phone'] as const)('are told apart on a %s, and until when',
   await stage.admin.request('DELETE', `/groups/practice/leases/${RESET_LEASE}`);
   const page = await signedIn(browser, stage, '/admin/groups/practice', VIEWS[view]);
   const legend = page.getByText(
-    /^\s*\d+ unclaimed: handed out before the last restart of this pool; free by \d\d:\d\d:\d\d unless the call comes back$/,
+    /^\s*\d+ orphaned: granted before the last restart of this pool; free by \d\d:\d\d:\d\d unless its call reclaims it$/,
   );
   await legend.waitFor();
   const picture = page.getByRole('group', { name: /slots in use/ });
   await expect
     .poll(() => picture.getAttribute('aria-label'))
-    .toMatch(/^9 of 20 slots in use, [1-9]\d* unclaimed, nobody waiting\.$/);
+    .toMatch(/^9 of 20 slots in use, [1-9]\d* orphaned, no queued calls\.$/);
   const cells = picture.locator('.unclaimed');
   const [, orphaned = ''] = /^\s*(\d+) /.exec((await legend.textContent()) ?? '') ?? [];
   expect(await cells.count()).toBe(Number(orphaned));
-  expect(await cells.first().getAttribute('title')).toMatch(/^unclaimed: handed out before/);
+  expect(await cells.first().getAttribute('title')).toMatch(/^orphaned: granted before/);
   await expectAccessible(page);
   await expectNoSidewaysScroll(page);
   await page.screenshot({ path: join(FOLDER, `unclaimed-${view}.png`), fullPage: true });
 
   await page.goto(`${stage.url()}/admin`);
-  const card = page.getByRole('img', { name: /^9 of 20 slots in use, [1-9]\d* unclaimed/ });
+  const card = page.getByRole('img', { name: /^9 of 20 slots in use, [1-9]\d* orphaned/ });
   await card.waitFor();
   expect(await card.locator('path.unclaimed').count()).toBe(1);
   await page.screenshot({ path: join(FOLDER, `unclaimed-overview-${view}.png`), fullPage: true });

@@ -100,7 +100,7 @@ it('200 groups are a table, the most pressed first, and idle ones a line that op
     '–',
   ]);
   expect(await row('broke').locator('td').allTextContents()).toEqual([
-    'budget spent of this day',
+    'budget spent this day',
     '0/4',
     '0',
     '–',
@@ -108,7 +108,7 @@ it('200 groups are a table, the most pressed first, and idle ones a line that op
     '0',
     '$0',
   ]);
-  const fold = page.getByRole('button', { name: `and ${IDLE} idle` });
+  const fold = page.getByRole('button', { name: `${IDLE} idle groups` });
   expect(await fold.getAttribute('aria-expanded')).toBe('false');
   await expectAccessible(page);
   await fold.click();
@@ -116,7 +116,7 @@ it('200 groups are a table, the most pressed first, and idle ones a line that op
   expect(query()).toBe('?idle=shown');
   await expectNoSidewaysScroll(page);
   await expectAccessible(page);
-  await page.getByRole('button', { name: `and ${IDLE} idle` }).click();
+  await page.getByRole('button', { name: `${IDLE} idle groups` }).click();
   await expect.poll(names).toEqual(PRESSED);
 });
 
@@ -126,7 +126,7 @@ it('is sorted by any column, which survives Back and is a link', async () => {
   await expect.poll(async () => (await names()).slice(0, 2)).toEqual(['group-12', 'group-7']);
   expect(query()).toBe('?view=table&sort=slots');
   await head('Group').click();
-  await page.getByRole('button', { name: `and ${IDLE} idle` }).click();
+  await page.getByRole('button', { name: `${IDLE} idle groups` }).click();
   await head('Group').click();
   const shown = ['nightly-batches-of-research-5', 'nightly-batches-of-research-4'];
   await expect.poll(async () => (await names()).slice(0, 2)).toEqual(shown);
@@ -181,7 +181,7 @@ it('200 groups on a phone are rows of two lines', async () => {
   expect(search?.width).toBeGreaterThan(96);
   // What was 35 screens is two.
   expect(await heightOf()).toBeLessThan(2 * VIEWS.phone.height);
-  await page.getByRole('button', { name: `and ${IDLE} idle` }).click();
+  await page.getByRole('button', { name: `${IDLE} idle groups` }).click();
   await expect.poll(async () => (await names()).length).toBe(GROUPS);
   const heights = await page
     .locator('.groups tbody tr:has(th)')

@@ -41,7 +41,7 @@ it('a call that was refused at the door is found by its request id, with what to
   await page.goto(`${stage.url()}/admin/calls?q=req-4712`);
   await refusals.getByText('req-4712').waitFor();
   await page.goto(`${stage.url()}/admin/calls?q=req-never-sent`);
-  await page.getByText('No call fits').waitFor();
+  await page.getByText('No matching calls').waitFor();
   expect(await refusals.count()).toBe(0);
 });
 

@@ -46,25 +46,25 @@ it.each([
   await member('second').getByText('tier 2').waitFor();
   await member('first').getByText('idle', { exact: true }).waitFor();
 
-  await member('first').getByRole('button', { name: 'Take out first' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Take first out?' });
-  await dialog.getByText('Calls that wait go to the other members').waitFor();
+  await member('first').getByRole('button', { name: 'Eject member first' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Eject first?' });
+  await dialog.getByText('Queued calls go to the other members').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   expect(await isEnabled('first')).toBe(true);
 
-  await member('first').getByRole('button', { name: 'Take out first' }).click();
-  await dialog.getByRole('button', { name: 'Take out' }).click();
-  await member('first').getByText('switched off', { exact: true }).waitFor();
+  await member('first').getByRole('button', { name: 'Eject member first' }).click();
+  await dialog.getByRole('button', { name: 'Eject member' }).click();
+  await member('first').getByText('disabled', { exact: true }).waitFor();
   expect(await isEnabled('first')).toBe(false);
   await member('second').getByText('idle', { exact: true }).waitFor();
 
-  const back = member('first').getByRole('button', { name: 'Bring back first' });
+  const back = member('first').getByRole('button', { name: 'Restore member first' });
   await expectNoSidewaysScroll(page);
   await expectAccessible(page);
   await back.click();
   await page
-    .getByRole('dialog', { name: 'Bring first back?' })
-    .getByRole('button', { name: 'Bring back' })
+    .getByRole('dialog', { name: 'Restore first?' })
+    .getByRole('button', { name: 'Restore member' })
     .click();
   await member('first').getByText('idle', { exact: true }).waitFor();
   expect(await isEnabled('first')).toBe(true);

@@ -120,11 +120,11 @@ it('a limit is raised, after a look at what that does', async () => {
 it('a provider key is stored, and a group is made for it', async () => {
   const { clicks } = await timed('a provider key, with a group', async (operator) => {
     await operator.link('Upstreams');
-    await operator.button('Add an upstream');
+    await operator.button('Add upstream');
     await operator.type(page.getByLabel('Id', { exact: true }), 'deepseek');
-    await operator.type(page.getByLabel("Secret with the operator's key"), 'UPSTREAM_DEEPSEEK');
+    await operator.type(page.getByLabel("Secret name of the operator's key"), 'UPSTREAM_DEEPSEEK');
     await operator.button('Save');
-    await operator.button('Make');
+    await operator.button('Create group');
     await page.getByText('takes the calls to deepseek').waitFor();
   });
   expect(await configOf('/groups?limit=100')).toMatchObject({
@@ -175,8 +175,8 @@ it('why calls waited at a time is read off the charts of that time', async () =>
   const { clicks } = await timed('why calls waited at some time', async (operator) => {
     await operator.link('practice');
     await operator.button('24 hours');
-    const charts = page.getByRole('region', { name: 'Over time' });
-    const causes = charts.locator('figure').filter({ hasText: 'What calls waited for' });
+    const charts = page.getByRole('region', { name: 'History' });
+    const causes = charts.locator('figure').filter({ hasText: 'Wait reasons' });
     await causes.locator('canvas').waitFor();
     // Only the answer for a chosen stretch of time names its end.
     const reported = page.waitForResponse((answer) => new URL(answer.url()).searchParams.has('to'));

@@ -54,7 +54,9 @@ it('a bad change is undone in three clicks from the first page, after a look at 
   await dialog.getByText('Changes: 1 changed').waitFor();
   expect(await dialog.textContent()).toMatch(/limits\.max_concurrency.*9.*5/);
   const effect = dialog.getByRole('region', { name: 'What this does now in practice' });
-  expect(await effect.textContent()).toMatch(/Slots now9.*Slots then5.*Nobody in flight is cut/);
+  expect(await effect.textContent()).toMatch(
+    /Slots now9.*Slots after5.*No call in flight is interrupted/,
+  );
   await expectAccessible(page);
   await click.on('Undo this change');
   await expect
@@ -71,10 +73,10 @@ it('a field that was changed since is shown, and goes back only where that is wa
   const click = clicker();
   await click.on(new RegExp(`^Undo this change: version ${bad.version},`));
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('Nothing would change').waitFor();
+  await dialog.getByText('No changes').waitFor();
   expect(await dialog.textContent()).toContain('Changed again since');
-  expect(await dialog.textContent()).toContain('is 7 now, was 5 before');
-  await dialog.getByLabel('Take these back too').check();
+  expect(await dialog.textContent()).toContain('now 7, previously 5');
+  await dialog.getByLabel('Revert these too').check();
   await dialog.getByText('Changes: 1 changed').waitFor();
   await expectAccessible(page);
   await click.on('Undo this change');
@@ -92,7 +94,7 @@ it('a version is restored, and a change that came meanwhile is looked at first',
   await dialog.getByText('paused').waitFor();
   await ask('PATCH', '/groups/practice', { warn_at: 0.5 });
   await click.on('Restore this version');
-  await dialog.getByText('Look at this once more').waitFor();
+  await dialog.getByText('Review the changes again').waitFor();
   expect((await groupNow()).paused).toBe(true);
   await click.on('Restore this version');
   await expect.poll(groupNow).toMatchObject({ paused: false, limits: { max_concurrency: 5 } });
@@ -105,15 +107,15 @@ it('a limit is raised for an hour, the page says until when, and it can go back 
   page = await signedIn(browser, stage, '/admin/groups/practice/edit');
   await page.getByLabel('Max concurrency', { exact: true }).fill('8');
   await page.getByRole('button', { name: 'Review change' }).click();
-  await page.getByLabel('How long').selectOption({ label: 'for 1 hour' });
+  await page.getByLabel('Duration').selectOption({ label: 'for 1 hour' });
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Apply change' }).click();
-  const chips = page.getByRole('list', { name: 'For a while' });
+  const chips = page.getByRole('list', { name: 'Temporary changes' });
   await expect.poll(() => chips.textContent()).toMatch(/limits\.max_concurrency 8 until .*then 5/);
   expect(await groupNow()).toMatchObject({ limits: { max_concurrency: 8 } });
   await expectAccessible(page);
   await expectNoSidewaysScroll(page);
-  await page.getByRole('button', { name: 'Go back now' }).click();
+  await page.getByRole('button', { name: 'Revert now' }).click();
   await chips.waitFor({ state: 'hidden' });
   expect(await groupNow()).toMatchObject({ limits: { max_concurrency: 5 } });
 });
@@ -122,11 +124,11 @@ it('a pause with an end is set in four clicks, says its end everywhere, and is r
   page = await signedIn(browser, stage, '/admin/groups/practice');
   const click = clicker();
   await click.on('Pause until…');
-  await page.getByLabel('How long').selectOption({ label: 'until…' });
+  await page.getByLabel('Duration').selectOption({ label: 'until…' });
   const pause = page.getByRole('dialog').getByRole('button', { name: 'Pause', exact: true });
   await page.getByLabel(/^Until \(/).fill('2020-01-01T00:00');
   expect(await pause.isDisabled()).toBe(true);
-  await page.getByLabel('How long').selectOption({ label: 'for 15 minutes' });
+  await page.getByLabel('Duration').selectOption({ label: 'for 15 minutes' });
   await expectAccessible(page);
   await pause.click();
   await page.getByText(/^paused until (\d+ \w+, )?\d\d:\d\d/).waitFor();

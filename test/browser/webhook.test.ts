@@ -59,11 +59,11 @@ function address(): string {
 }
 
 async function setUp(page: Page): Promise<void> {
-  await page.getByLabel('Address').fill(address());
+  await page.getByLabel('URL', { exact: true }).fill(address());
   await page.getByLabel('Format').selectOption('slack');
   await page.getByRole('button', { name: 'Save' }).click();
   await page
-    .getByText(/They are sent to http:\/\/127\.0\.0\.1:\d+\/\(hidden\), as Slack/)
+    .getByText(/Warnings are sent to http:\/\/127\.0\.0\.1:\d+\/\(hidden\), as Slack/)
     .waitFor();
 }
 
@@ -72,25 +72,25 @@ it.each(['desktop', 'phone'] as const)(
   async (view) => {
     bodies.length = 0;
     const page = await signedIn(browser, stage, '/admin/setup', VIEWS[view]);
-    await page.getByText('They are sent nowhere yet.').waitFor();
+    await page.getByText('No webhook is set.').waitFor();
     await setUp(page);
-    const test = page.getByRole('button', { name: 'Send a test' });
+    const test = page.getByRole('button', { name: 'Send test' });
     await test.click();
-    await page.getByText('The receiver took it').waitFor();
-    expect(await page.getByLabel('The answer of the receiver').textContent()).toBe('ok');
+    await page.getByText('The receiver accepted it').waitFor();
+    expect(await page.getByLabel('Response of the receiver').textContent()).toBe('ok');
     expect(bodies.map((body) => JSON.parse(body))).toMatchObject([
       { text: '[headgate] test: This is a test. Headgate sends its warnings here.' },
     ]);
     status = 503;
     await test.click();
-    await page.getByText('It was not received: status 503').waitFor();
+    await page.getByText('Delivery failed: status 503').waitFor();
     status = 200;
     expect(await page.content()).not.toContain('hush');
     await expectAccessible(page);
     await expectNoSidewaysScroll(page);
-    await page.getByRole('button', { name: 'Remove' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
-    await page.getByText('They are sent nowhere yet.').waitFor();
+    await page.getByRole('button', { name: 'Remove webhook' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove webhook' }).click();
+    await page.getByText('No webhook is set.').waitFor();
     await page.close();
   },
 );
@@ -122,7 +122,7 @@ it('a viewer sees where warnings go, and cannot change it', async () => {
   const made = await stage.admin.request('POST', '/admin-keys', { id: 'looker', role: 'viewer' });
   const { secret } = (await made.json()) as { secret: string };
   const page = await signedInAs(browser, stage, secret, '/admin/setup');
-  await page.getByText(/They are sent to http:\/\/127\.0\.0\.1:\d+\/\(hidden\)/).waitFor();
-  await page.getByText('To change or test it needs the role admin.').waitFor();
-  expect(await page.getByRole('button', { name: 'Send a test' }).count()).toBe(0);
+  await page.getByText(/Warnings are sent to http:\/\/127\.0\.0\.1:\d+\/\(hidden\)/).waitFor();
+  await page.getByText('Changing or testing the webhook requires the admin role.').waitFor();
+  expect(await page.getByRole('button', { name: 'Send test' }).count()).toBe(0);
 });

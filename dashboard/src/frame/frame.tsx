@@ -120,7 +120,7 @@ function LiveBadge() {
 
 function Account() {
   if (session.value.state !== 'signed_in') return null;
-  const { actor, role } = session.value.who;
+  const { actor, role } = session.value.user;
   return (
     <span class="account">
       <span title={`Signed in as ${actor}`}>

@@ -19,7 +19,7 @@ export interface StoryStep {
 export interface ExplainedCall {
   readonly ticket: string;
   /** Oldest first. */
-  readonly tries: readonly DecisionView[];
+  readonly attempts: readonly DecisionView[];
   /** Decision that a list shows. */
   readonly latest: DecisionView;
 }
@@ -32,12 +32,12 @@ export function callsOf(decisions: readonly DecisionView[]): ExplainedCall[] {
       (a, b) => Date.parse(a.decided_at) - Date.parse(b.decided_at),
     );
     const latest = inOrder.at(-1);
-    return latest === undefined ? [] : [{ ticket: latest.ticket, tries: inOrder, latest }];
+    return latest === undefined ? [] : [{ ticket: latest.ticket, attempts: inOrder, latest }];
   });
 }
 
 /** Describes what happened to a call, from arrival to end. */
-export function storyOf({ tries: attempts }: ExplainedCall): StoryStep[] {
+export function storyOf({ attempts }: ExplainedCall): StoryStep[] {
   return attempts.flatMap((decision, index) => [
     arrived(decision, index),
     ...waited(decision),

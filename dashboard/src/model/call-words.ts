@@ -154,8 +154,8 @@ export function upstreamSentence(decision: DecisionView): string | null {
   const answered = status === null ? '' : ` with ${status}`;
   if (signal === 'served') return `${decision.upstream} responded${answered}.`;
   const retryMs = decision.upstream_retry_after_ms;
-  const wish = retryMs === null ? '' : ` It asked for a pause of ${duration(retryMs)}.`;
-  return `${decision.upstream} refused it${answered}: ${refusalWords(signal)}.${wish}`;
+  const pause = retryMs === null ? '' : ` It asked for a pause of ${duration(retryMs)}.`;
+  return `${decision.upstream} refused it${answered}: ${refusalWords(signal)}.${pause}`;
 }
 
 function figure(rejection: Loose, name: string): number | null {

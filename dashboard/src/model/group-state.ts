@@ -18,7 +18,7 @@ export function stateDetail(
   const { state, rate_used_up: rate, budget_spent: budget } = group;
   if (state === 'rate limited' && rate !== null) return `no ${rate} left`;
   if (state === 'partly paused') return stoppedWords(group);
-  if (state === 'budget spent' && budget !== null) return `of this ${budget.window}`;
+  if (state === 'budget spent' && budget !== null) return `this ${budget.window}`;
   return null;
 }
 

@@ -22,7 +22,7 @@ export const KEY_SECTIONS: readonly FieldSection[] = [
       allow: 'Also allowed',
       lane_default: 'Default lane',
       lane_max: 'Highest lane',
-      timeout_ms: 'Timeout',
+      timeout_ms: 'Time-out',
       weight: 'Weight',
     },
   },

@@ -102,7 +102,7 @@ describe('the state of a group', () => {
     const limited = groupStatus({ queued: 9, rate_used_up: 'rpm' });
     expect(stateDetail(limited)).toBe('no rpm left');
     const spent = groupStatus({ budget_spent: { window: 'month', limit_usd: 5 } });
-    expect(stateDetail(spent)).toBe('of this month');
+    expect(stateDetail(spent)).toBe('this month');
     expect(stateDetail(groupStatus({ in_use: 5, rate_used_up: 'rpm' }))).toBeNull();
     expect(isLearned(groupStatus())).toBe(false);
     const limit = { configured: 12, effective: 3, source: 'learned' } as const;

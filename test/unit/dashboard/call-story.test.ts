@@ -146,7 +146,7 @@ describe('the story of a call', () => {
 
   it('keeps calls apart, in the order of the list', () => {
     const calls = callsOf([{ ...GRANTED, ticket: 'b' }, GRANTED, { ...GRANTED, ticket: 'b' }]);
-    expect(calls.map(({ ticket, tries: attempts }) => [ticket, attempts.length])).toEqual([
+    expect(calls.map(({ ticket, attempts }) => [ticket, attempts.length])).toEqual([
       ['b', 2],
       ['a', 1],
     ]);

@@ -138,8 +138,8 @@ it('a button says what becomes of calls', () => {
     'It is disabled, and receives no calls until it is restored. 1 call in flight ends as usual. Queued calls go to the other members.',
   );
   expect(consequenceOfSwitch(member(), 0).says).toContain('calls queue until one is restored');
-  expect(consequenceOfSwitch(member({ out: OUT }), 1).verb).toBe('Bring back');
-  expect(consequenceOfSwitch(member({ enabled: false }), 1).verb).toBe('Bring back');
+  expect(consequenceOfSwitch(member({ out: OUT }), 1).verb).toBe('Restore member');
+  expect(consequenceOfSwitch(member({ enabled: false }), 1).verb).toBe('Restore member');
 });
 
 it('who waits is told with the members that it does not go to', () => {

@@ -13,8 +13,8 @@ export type AuditLogEntry = z.output<typeof auditEntrySchema>;
 /** Changes, each with its author, time and previous values. */
 export function AuditEntries(props: {
   readonly entries: readonly AuditLogEntry[];
-  readonly waysOf: (entry: AuditLogEntry) => RollbackTargets;
-  readonly onGoBack: (way: RollbackTarget) => void;
+  readonly targetsOf: (entry: AuditLogEntry) => RollbackTargets;
+  readonly onRollBack: (target: RollbackTarget) => void;
 }) {
   return (
     <ol class="audit-entries">
@@ -22,8 +22,8 @@ export function AuditEntries(props: {
         <AuditEntry
           key={entry.sequence}
           entry={entry}
-          ways={props.waysOf(entry)}
-          onGoBack={props.onGoBack}
+          targets={props.targetsOf(entry)}
+          onRollBack={props.onRollBack}
         />
       ))}
     </ol>
@@ -32,8 +32,8 @@ export function AuditEntries(props: {
 
 function AuditEntry(props: {
   readonly entry: AuditLogEntry;
-  readonly ways: RollbackTargets;
-  readonly onGoBack: (way: RollbackTarget) => void;
+  readonly targets: RollbackTargets;
+  readonly onRollBack: (target: RollbackTarget) => void;
 }) {
   const { entry } = props;
   const { at, actor, action, version, changes, changes_omitted } = entry;
@@ -68,11 +68,11 @@ function AuditEntry(props: {
 /** Rollbacks of an entry, and the configuration at that version. */
 function Back(props: {
   readonly entry: AuditLogEntry;
-  readonly ways: RollbackTargets;
-  readonly onGoBack: (way: RollbackTarget) => void;
+  readonly targets: RollbackTargets;
+  readonly onRollBack: (target: RollbackTarget) => void;
 }) {
-  const { entry, onGoBack } = props;
-  const { undo, restore } = props.ways;
+  const { entry, onRollBack } = props;
+  const { undo, restore } = props.targets;
   if (undo === null && restore === null) return null;
   const label = (verb: string) => `${verb}: version ${entry.version}, ${entry.action}`;
   return (
@@ -82,7 +82,7 @@ function Back(props: {
           type="button"
           class="quiet"
           aria-label={label('Undo this change')}
-          onClick={() => onGoBack(undo)}
+          onClick={() => onRollBack(undo)}
         >
           Undo this change
         </button>
@@ -92,7 +92,7 @@ function Back(props: {
           type="button"
           class="quiet"
           aria-label={label('Restore this version')}
-          onClick={() => onGoBack(restore)}
+          onClick={() => onRollBack(restore)}
         >
           Restore this version
         </button>

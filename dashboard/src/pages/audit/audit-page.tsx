@@ -72,8 +72,8 @@ export function AuditPage() {
         )}
         <AuditEntries
           entries={[...newest, ...older]}
-          waysOf={(entry) => rollbackTargets(entry, numbers, versions.version)}
-          onGoBack={rollback.look}
+          targetsOf={(entry) => rollbackTargets(entry, numbers, versions.version)}
+          onRollBack={rollback.look}
         />
         {cursor !== null && (
           <button type="button" onClick={() => void more()}>

@@ -15,9 +15,9 @@ export function RollbackDialog({
 }) {
   const { looked, isBusy } = rollback;
   if (looked === null) return null;
-  const { way, preview, problem, isAgain } = looked;
-  const isUndo = way.undo !== undefined;
-  const title = isUndo ? `Undo version ${way.undo}` : `Restore version ${way.version}`;
+  const { target, preview, problem, isAgain } = looked;
+  const isUndo = target.undo !== undefined;
+  const title = isUndo ? `Undo version ${target.undo}` : `Restore version ${target.version}`;
   const objects = byObject(preview?.changes ?? []);
   return (
     <Modal title={title} onClose={rollback.close} isWide>
@@ -29,8 +29,8 @@ export function RollbackDialog({
           )}
           <Conflicts
             conflicts={preview.conflicts}
-            isAll={way.conflicts === 'overwrite'}
-            onAll={(isAll) => rollback.look({ ...way, conflicts: isAll ? 'overwrite' : 'keep' })}
+            isAll={target.conflicts === 'overwrite'}
+            onAll={(isAll) => rollback.look({ ...target, conflicts: isAll ? 'overwrite' : 'keep' })}
           />
           <Warnings warnings={preview.warnings.map((warning) => withInstants(warning, exact))} />
           {preview.effects.map((effect) => (

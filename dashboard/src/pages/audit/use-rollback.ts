@@ -8,7 +8,7 @@ import { say } from '../../ui/toasts.tsx';
 export type RollbackPreview = z.output<(typeof PREVIEW_ROUTES.previewConfig.answers)[200]>;
 
 interface RollbackCheck {
-  readonly way: RollbackTarget;
+  readonly target: RollbackTarget;
   /** null if the rollback is not possible, for the reason in `problem`. */
   readonly preview: RollbackPreview | null;
   readonly etag: string | null;
@@ -22,31 +22,31 @@ export function useRollback() {
   const [looked, setLooked] = useState<RollbackCheck | null>(null);
   const [isBusy, setBusy] = useState(false);
 
-  const look = async (way: RollbackTarget, isAgain: boolean): Promise<void> => {
+  const look = async (target: RollbackTarget, isAgain: boolean): Promise<void> => {
     // Keeps the checkbox state while the request is running.
-    setLooked((before) => before && { ...before, way });
+    setLooked((before) => before && { ...before, target });
     const result = await api('previewConfig', {
       query: { as: 'rollback' },
       // The query determines how the server reads the body.
-      body: way as Parameters<typeof api<'previewConfig'>>[1]['body'],
+      body: target as Parameters<typeof api<'previewConfig'>>[1]['body'],
     });
     const preview = result.ok ? (result.body as RollbackPreview) : null;
     const problem = result.ok ? null : result.problem.detail;
-    setLooked({ way, preview, etag: result.etag, problem, isAgain });
+    setLooked({ target, preview, etag: result.etag, problem, isAgain });
   };
 
   const apply = async (): Promise<void> => {
     if (looked?.preview === null || looked === null) return;
-    const { way, etag } = looked;
+    const { target, etag } = looked;
     // The user has seen the conflicts. They are kept unless the user chose to overwrite them.
-    const conflicts = way.conflicts === 'overwrite' ? 'overwrite' : 'keep';
+    const conflicts = target.conflicts === 'overwrite' ? 'overwrite' : 'keep';
     const ifMatch = etag === null ? {} : { ifMatch: etag };
-    const result = await api('rollBack', { body: { ...way, conflicts }, ...ifMatch });
+    const result = await api('rollBack', { body: { ...target, conflicts }, ...ifMatch });
     if (result.ok) {
-      say(way.undo === undefined ? 'Version restored.' : 'Change undone.');
+      say(target.undo === undefined ? 'Version restored.' : 'Change undone.');
       setLooked(null);
     } else if (result.status === 412) {
-      await look(way, true);
+      await look(target, true);
     } else {
       setLooked({ ...looked, problem: result.problem.detail });
     }
@@ -60,7 +60,7 @@ export function useRollback() {
   return {
     looked,
     isBusy,
-    look: (way: RollbackTarget) => void busy(() => look(way, false)),
+    look: (target: RollbackTarget) => void busy(() => look(target, false)),
     apply: () => void busy(apply),
     close: () => setLooked(null),
   };

@@ -44,7 +44,7 @@ export function WaiterActions({ name, waiter }: WaiterActionsProps) {
         class="quiet"
         data-focus={`${ticket} first`}
         disabled={waiter.position === 0}
-        aria-label={`Move the call of ${tenant} to the front`}
+        aria-label={`Move to front: the call of ${tenant}`}
         onClick={() => void first()}
       >
         Move to front

@@ -22,7 +22,7 @@ interface CallLineProps {
 /** A call in one line, which expands to its story. */
 export function CallLine({ group, call, longestMs }: CallLineProps) {
   const [isOpen, setOpen] = useState(false);
-  const { latest, tries: attempts } = call;
+  const { latest, attempts } = call;
   const waitedMs = attempts.reduce((sum, one) => sum + one.waited_ms, 0);
   const share = longestMs === 0 ? 0 : Math.min(1, waitedMs / longestMs);
   return (

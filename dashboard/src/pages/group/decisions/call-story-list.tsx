@@ -36,7 +36,7 @@ export function CallStory({ group, call }: CallStoryListProps) {
       ))}
       <dl>
         <dt>Arrived</dt>
-        <dd>{exact(call.tries[0]?.arrived_at ?? latest.arrived_at)}</dd>
+        <dd>{exact(call.attempts[0]?.arrived_at ?? latest.arrived_at)}</dd>
         <dt>Lane</dt>
         <dd>{latest.lane}</dd>
         <dt>Tenant</dt>
