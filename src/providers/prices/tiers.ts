@@ -15,7 +15,6 @@ const COMMON: readonly TierRow[] = [
   ['latency', 'auto standard', 1],
 ];
 
-/** Price tables for the tiers of a call. */
 export interface TierPrices {
   readonly list: TierList | null;
   readonly model: string | null;

@@ -22,7 +22,6 @@ export interface BodyLimits {
   readonly allBytes: number;
   /** Limit for small bodies that are read or sent while nothing is free. Their calls may not wait for a slot. */
   readonly passingBytes: number;
-  /** Maximum size of a small body. */
   readonly smallBytes: number;
   /** Maximum size of a head, the part of a body that may always be read. */
   readonly headBytes: number;
@@ -181,7 +180,6 @@ export class BodyBudget {
     return this.#limits.headBytes;
   }
 
-  /** Whether a large body waits for room. */
   get isLargeWaiting(): boolean {
     return !this.#large.isEmpty;
   }

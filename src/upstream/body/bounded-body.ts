@@ -43,6 +43,5 @@ export async function readOwnBody({ body }: Request, bytesMax: number): Promise<
   return bytes === null ? { kind: 'too long' } : { kind: 'read', bytes };
 }
 
-/** The message for a request whose body was cut short. */
 export const BODY_BROKEN =
   'The request body ended before its announced length. Send the whole request again.';

@@ -1,4 +1,3 @@
-/** Total number of bytes. */
 export function bytesOf(chunks: readonly Uint8Array[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 }

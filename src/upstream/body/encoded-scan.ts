@@ -4,7 +4,6 @@ import { UnpackError, Unpacker } from './unpacker.ts';
 import { MORE, unreadable } from './model-scan.ts';
 import type { ModelScan, ScanState } from './model-scan.ts';
 
-/** Scans a body that may be compressed. */
 export interface BodyScan {
   /** The state after the last push. */
   readonly state: ScanState;

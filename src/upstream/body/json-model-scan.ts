@@ -200,7 +200,6 @@ class ModelVisitor implements JsonVisitor {
   }
 }
 
-/** First letters of the relevant names. */
 const FIRST_LETTERS: ReadonlySet<number> = new Set(
   [
     'model',

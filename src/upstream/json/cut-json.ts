@@ -13,7 +13,6 @@ interface OpenEnd {
 /** An incomplete escape. */
 const HALF_ESCAPE = /^\\(?:u[0-9a-f]{0,3})?$/i;
 
-/** The first JSON value of a text. */
 interface CutJson {
   /**
    * undefined if there is none. A string that was cut keeps its beginning. A key, number or word that was cut is

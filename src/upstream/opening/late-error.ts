@@ -11,7 +11,6 @@ const FAILED = '"response.failed"';
 
 export interface LateError {
   readonly error: string;
-  /** Whether content came before it. */
   readonly isAfterContent: boolean;
 }
 

@@ -103,7 +103,6 @@ function eventOfModel(base64: unknown): Readonly<Record<string, unknown>> | null
   }
 }
 
-/** Whether a part contains text. */
 function isFilled(part: unknown): boolean {
   if (typeof part === 'string') return part !== '';
   return typeof part === 'object' && part !== null && Object.values(part).some(isFilled);

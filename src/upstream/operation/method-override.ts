@@ -6,7 +6,6 @@ import { parametersIn } from './query-readings.ts';
  * its readings, because Headgate cannot know which one the upstream chooses.
  */
 
-/** Headers that name another method. */
 export const OVERRIDE_HEADERS: readonly string[] = [
   'x-http-method-override',
   'x-http-method',

@@ -22,7 +22,6 @@ export interface RunReader {
   caughtUp?(): Promise<void>;
 }
 
-/** Fields that describe a run. */
 const FIELDS = ['id', 'name', 'invocationArn', 'status', 'done', 'deleted', 'background'];
 /** Fields that describe how a response is stored. */
 const STORED = ['store', 'thread_id'];

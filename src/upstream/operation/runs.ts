@@ -36,7 +36,6 @@ const CONTINUING: ReadonlySet<string> = new Set([
   'canceling',
 ]);
 
-/** Maximum length of the id of a run. */
 const ID_MAX = 500;
 
 /** Whether a call of a path may start a run on some server. The response decides. */

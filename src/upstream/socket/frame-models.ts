@@ -5,7 +5,6 @@ import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-vis
 import { JsonWalk } from '../json/json-walk.ts';
 import { bytesOf } from './frame.ts';
 
-/** The models that a message of a client names. */
 export interface FrameModels {
   readonly kind: 'read';
   /** Models that generate: `model` at the top level, or in `setup`, `session` or `response`. */
@@ -33,7 +32,6 @@ const MAY_NAME = /model|fallbac[k\u212a]|u[sſ]er_?config|[sſ]etup|\\[^"\\/bfnr
  */
 const BEGINS_OBJECT = /^\ufeff?[ \t\r\n]*\{/;
 
-/** Whether a message begins like an object. */
 export function beginsObject(text: string): boolean {
   return BEGINS_OBJECT.test(text);
 }

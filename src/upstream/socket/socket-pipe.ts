@@ -25,7 +25,6 @@ export interface SocketEnd {
 
 interface PipeOptions {
   readonly after: Schedule;
-  /** Breaks the connection to the upstream. */
   readonly breakUpstream: () => void;
   /** How long neither side may send anything. null means no limit. */
   readonly idleMs: number | null;

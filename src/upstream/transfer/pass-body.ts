@@ -35,7 +35,6 @@ export interface BodyPassage {
   readonly metering: PipeMetering | null;
   /** The beginning of the body, if it has already been read. */
   readonly opening: HeldOpening | null;
-  /** Whether the body broke off while its beginning was read. */
   readonly hasBroken: boolean;
 }
 

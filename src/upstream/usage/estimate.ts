@@ -58,7 +58,6 @@ export function estimateCall(facts: BodyFacts): BodyCallEstimate {
   return estimator.end();
 }
 
-/** Estimates a call while its body passes. */
 interface BodyEstimator {
   push(chunk: Uint8Array): void;
   end(): BodyCallEstimate;
@@ -160,7 +159,6 @@ const FIELDS = new Set([...OUTPUT_BOUNDS, ...ANSWERS, 'stream', 'stream_options.
 const FILE_KEYS = new Set(['file_data', 'file_url', 'file_id', 'fileUri', 'file_uri']);
 const URL_KEYS = new Set(['image_url', 'video_url', 'audio_url', 'document_url', 'source']);
 
-/** Maximum length of an address. */
 const ADDRESS_BYTES_MAX = 4_096;
 
 /** Objects and a list that hold the data of a file. Anthropic accepts text there too. */

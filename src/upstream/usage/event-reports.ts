@@ -26,7 +26,6 @@ const REPORTS_MAX = 8;
 /** Maximum characters of an incomplete event that are kept. A longer one is read as it arrives. */
 const HELD_MAX = 65_536;
 
-/** Maximum bytes of a usage object. */
 const USAGE_BYTES_MAX = 8_192;
 
 interface UsageReports {

@@ -7,7 +7,6 @@ import {
   type BodyCallEstimate,
 } from './estimate.ts';
 
-/** Maximum decompressed size of a body. */
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024;
 
 /** The estimate of a body. If `isRead` is false, the body stayed compressed and only its length was used. */

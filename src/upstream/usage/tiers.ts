@@ -28,7 +28,6 @@ export interface RequestedTiers {
 export const NO_TIERS: RequestedTiers = { asked: {}, names: {}, odd: null, isUnread: false };
 export const UNREAD_TIERS: RequestedTiers = { ...NO_TIERS, isUnread: true };
 
-/** Maximum bytes of a tier in a body. */
 const TIER_BYTES_MAX = 64;
 
 /** Longest escaped form of the longest key, so that escapes cannot hide a key. */

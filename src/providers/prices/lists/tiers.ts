@@ -6,7 +6,6 @@ import type { TierField } from '../../../upstream/usage/tiers.ts';
  */
 export type TierRow = readonly [field: TierField, tiers: string, factor: number, models?: string];
 
-/** Prices of the tiers of one provider. */
 export interface TierList {
   /** Where the numbers were published. */
   readonly source: string;
@@ -78,7 +77,6 @@ export const TIERS = {
   },
 } satisfies Record<string, TierList>;
 
-/** Headers that choose the tier of a call. */
 export const TIER_HEADERS: readonly (readonly [header: string, field: TierField])[] = [
   // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html, 2026-11-26
   ['x-amzn-bedrock-service-tier', 'service_tier'],
