@@ -216,7 +216,7 @@ function refusalOf(state: ScanState, { wantsModel, proof }: BodySearch): string 
   if (state.kind !== 'unreadable' || proof?.isBound === false) return null;
   if (isAllowed(state, { proof })) return null;
   if (!wantsModel) {
-    return `The form could not be checked for gateway keys: ${state.why}. Correct the form, or send it as JSON.`;
+    return `The form could not be checked for gateway keys: ${state.why}. Correct the body, and send it again.`;
   }
   if (state.reference !== undefined && proof !== null) {
     return `The body names its model by reference, in \`${state.reference}\`. A group or the key of this call depends on the model, which Headgate cannot look up. Add \`model\` to the body, or ask the operator to set \`match.references: allow\` in the group.`;
