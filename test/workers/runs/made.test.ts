@@ -141,6 +141,6 @@ describe('where the record of ids does not answer, or names a removed upstream',
     await configureWith(['first', 'second'], strict.url);
     const answer = await call(`/v1/responses/${id}`, { headers });
     expect(answer.status).toBe(404);
-    expect(await answer.text()).toContain('The upstream third, which made');
+    expect(await answer.text()).toContain('Upstream `third`, which created');
   });
 });
