@@ -1,7 +1,7 @@
-/** Exit codes, which docs/command-line.md lists. */
+/** Exit codes. `headgate --help` and docs/command-line.md list them. */
 export const EXIT = {
   ok: 0,
-  /** Asked and answered, but not as it was hoped: it differs, something is missing, somebody said no. */
+  /** The command ran with a negative result: changes were found, a check failed, or the change was not confirmed. */
   no: 1,
   usage: 2,
   unreachable: 3,
@@ -9,7 +9,7 @@ export const EXIT = {
   notFound: 5,
   conflict: 6,
   invalid: 7,
-  /** Done in part: what was left out is listed. */
+  /** Partial success. The output lists what was left out. */
   partial: 8,
 } as const;
 
@@ -26,14 +26,14 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Ends what nobody answered in time. */
+/** No response arrived within the timeout. */
 export class TooLate extends CommandFailure {
   constructor(origin: string, waitMs: number) {
-    super(EXIT.unreachable, `No answer from ${origin} within ${waitMs / 1_000} s.`);
+    super(EXIT.unreachable, `No response from ${origin} within ${waitMs / 1_000} s.`);
   }
 }
 
-/** Picks the exit code of an answer that is none. */
+/** Returns the exit code for an error status. */
 export function exitOfStatus(status: number): ExitCode {
   if (status === 401 || status === 403 || status === 429) return EXIT.notAllowed;
   if (status === 404) return EXIT.notFound;

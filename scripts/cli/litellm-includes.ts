@@ -1,12 +1,13 @@
 import { dirname, resolve } from 'node:path';
 import { EXIT, CommandFailure } from './failure.ts';
 
-/** Maximum files that one document includes, by itself and by those that it includes. */
+/** Maximum files that one document includes, directly and through its includes. */
 const FILES_MAX = 100;
 
 /**
- * Puts the files that a configuration of LiteLLM includes into it, as LiteLLM does: their lists behind its own, and all
- * else in place of its own. Their names are relative to the file that includes them; `-` is the folder of the command.
+ * Merges included files into a LiteLLM configuration, as LiteLLM does: lists are appended, and all other values replace
+ * those of the including file. File names are relative to the including file. For `-`, they are relative to the current
+ * folder.
  */
 export async function withIncludes(
   document: unknown,
@@ -23,8 +24,8 @@ export async function withIncludes(
       files += 1;
       if (typeof name !== 'string' || files > FILES_MAX) {
         const why =
-          files > FILES_MAX ? `more than ${FILES_MAX} files` : 'something that is no file';
-        throw new CommandFailure(EXIT.invalid, `include: names ${why}.`);
+          files > FILES_MAX ? `more than ${FILES_MAX} files` : 'a value that is not a file name';
+        throw new CommandFailure(EXIT.invalid, `\`include\` lists ${why}.`);
       }
       const path = resolve(folder, name);
       const part = await include(await read(path), dirname(path));

@@ -1,29 +1,32 @@
 import Table from 'cli-table3';
 import { escapeUnseen } from '../serve/log-lines.ts';
 
-/** Maximum lengths of a cell, the next one where the terminal is too narrow: callers name agents and models as they like. */
+/**
+ * Maximum lengths of a cell. The next shorter one applies if the table is too wide for the terminal, because callers choose
+ * the names of agents and models.
+ */
 const CELL_LENGTHS = [48, 24, 16, 10] as const;
 
-/** Maximum length of a cell of the first column: what is named there is what the next command wants. */
+/** Maximum length of a cell in the first column, which holds the name for the next command. */
 const NAME_LENGTH_MAX = 128;
 
 type TableCell = string | number | null;
 
-/** Streams of a command: results to `out`, what is only for people to `note`. */
+/** Streams of a command: results go to `out`, messages for people to `note`. */
 export interface Output {
   readonly isJson: boolean;
   out(text: string): void;
   note(text: string): void;
 }
 
-/** Writes a cell, without what would move the cursor of a terminal. */
+/** Formats a cell and escapes characters that would move the cursor of a terminal. */
 function cellText(cell: TableCell, lengthMax: number): string {
   if (cell === null) return '-';
   const text = escapeUnseen(String(cell));
   return text.length > lengthMax ? `${text.slice(0, lengthMax - 1)}…` : text;
 }
 
-/** Draws a table, with shorter cells where it would not fit. What does not fit then goes on in the next line. */
+/** Draws a table, with shorter cells if it does not fit the terminal. Lines that are still too long wrap. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly TableCell[])[],
@@ -37,7 +40,7 @@ export function table(
   return drawn;
 }
 
-/** Draws a table without lines; numbers stand to the right. */
+/** Draws a table without borders. Numeric columns are right-aligned. */
 export function tableOf(
   head: readonly string[],
   rows: readonly (readonly TableCell[])[],
@@ -59,20 +62,20 @@ export function tableOf(
   return drawn.toString().replace(/ +$/gm, '');
 }
 
-/** Writes the answer for scripts, or the text for people. */
+/** Prints the response as JSON for scripts, or the text for people. */
 export function show(output: Output, answer: unknown, text: () => string): void {
   output.out(output.isJson ? escapeLines(JSON.stringify(answer, null, 2)) : text());
 }
 
-/** Escapes within each line what would move the cursor. In JSON that means the same: a line ends between strings alone. */
+/** Escapes control characters within each line. It does not change JSON, where line ends occur only between strings. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeUnseen).join('\n');
 
-/** Writes sentences of the server for people, each on its line. */
+/** Prints sentences of the server for people, each on its own line. */
 export function noteAll(output: Output, sentences: readonly string[]): void {
   for (const sentence of sentences) output.note(`! ${escapeUnseen(sentence)}`);
 }
 
-/** Writes a length of time in two figures and a unit. */
+/** Formats a duration with two significant digits and a unit. */
 export function span(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   const units = [

@@ -30,20 +30,32 @@ import { secretOf, targetOf, type CliTarget, type TargetOptions } from './target
 import { endOf, type StopSignal } from './while.ts';
 
 const ABOUT = `
-Environment: HEADGATE_URL (http://localhost:8787), HEADGATE_TOKEN or ADMIN_TOKEN; HEADGATE_KEY for the calls of doctor and canary.
-Exit codes: 0 done; 1 no: it differs, something is missing, nothing was changed; 2 wrong usage; 3 nobody answers;
-4 not allowed; 5 not there; 6 changed meanwhile; 7 invalid.`;
+Environment:
+  HEADGATE_URL         URL of the deployment (default http://localhost:8787)
+  HEADGATE_TOKEN       ADMIN_TOKEN of the deployment, or an admin key (default: the variable ADMIN_TOKEN)
+  HEADGATE_KEY         gateway key for the calls of doctor and canary
+
+Exit codes:
+  0  success
+  1  negative result: changes were found, a check failed, or the change was not confirmed
+  2  invalid usage
+  3  no response from the server
+  4  not allowed
+  5  not found
+  6  conflict with another change
+  7  invalid input
+  8  partial success: import left something out, and the notes list it`;
 
 interface CommandOptions extends TargetOptions {
   readonly json?: boolean;
-  /** Of commands that ask before a change. */
+  /** Set by commands that ask for confirmation. */
   readonly yes?: boolean;
 }
 
-/** Keys of ours, wherever they stand: an argument in the wrong place may be one. */
+/** Gateway and admin keys. An argument in the wrong place may be one. */
 const KEY = /\bhga?_[\w-]+/g;
 
-/** Runs one command and answers with its exit code. */
+/** Runs one command and returns its exit code. */
 export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const [first = '', ...rest] = args;
   if (first === 'serve') return serve(rest);
@@ -67,12 +79,11 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
   }
 }
 
-/** Goes on where nobody reads any more, as behind `| head`: what was begun is still to be done. */
+/** Ignores a closed output, as in `| head`, so that a change that has begun is completed. */
 function outlive(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }
 
-/** Reads the version of this package. */
 function versionOf(): string {
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     readonly version: string;
@@ -80,7 +91,7 @@ function versionOf(): string {
   return version;
 }
 
-/** Collects what must not be repeated: tokens of the environment, and what stands behind --token. */
+/** Collects the secrets to hide in the output: tokens in the environment, and values of --token. */
 function secretsOf(args: readonly string[], env: NodeJS.ProcessEnv): string[] {
   const given = args.flatMap((arg, at) =>
     arg === '--token' ? (args[at + 1] ?? []) : arg.startsWith('--token=') ? arg.slice(8) : [],
@@ -92,10 +103,10 @@ function secretsOf(args: readonly string[], env: NodeJS.ProcessEnv): string[] {
 }
 
 async function serve(args: readonly string[]): Promise<never> {
-  // workerd is loaded for this command alone.
+  // Only this command loads workerd.
   const { runServe } = await import('../serve/command.ts');
   await runServe(args, 'headgate serve');
-  // It ends the process by itself.
+  // `runServe` ends the process.
   return new Promise(() => undefined);
 }
 
@@ -111,22 +122,22 @@ type RunCommand = (
   command: Command,
 ) => Promise<void>;
 
-/** Makes the table of commands and their options. */
+/** Defines the commands and their options. */
 export function programOf(
   env: NodeJS.ProcessEnv,
   note: (text: string) => void,
   end: (code: ExitCode) => void,
 ): Command {
   const program = new Command('headgate')
-    .description('Looks after a Headgate: what it does, who holds it, what it is told.')
+    .description('Manage a Headgate deployment.')
     .version(versionOf())
     .exitOverride()
-    // Before there are commands: each takes this over as it is made.
+    // Commands inherit this setting when they are created, so it precedes them.
     .configureOutput({ writeErr: (text) => note(text.trimEnd()) })
     .showSuggestionAfterError()
     .enablePositionalOptions()
     .addHelpText('after', ABOUT);
-  program.command('serve').description('runs a Headgate on this machine (headgate serve --help)');
+  program.command('serve').description('Run Headgate on this machine (headgate serve --help).');
   const outputOf = ({ json }: CommandOptions): Output => ({
     isJson: json === true,
     out: (text) => void process.stdout.write(`${text}\n`),
@@ -144,76 +155,87 @@ export function programOf(
   addKeys(program, run);
   addBudgets(program, run);
   addDoctor(program, env, run);
-  asking(
+  withCommonOptions(
     program
       .command('import')
       .description(
-        'turns a file of another system into our shape, with notes on what has no counterpart',
+        'Convert the configuration of another system, with notes on settings without a counterpart.',
       )
-      .addArgument(program.createArgument('<system>', 'whose it is').choices(FOREIGN_SYSTEMS))
-      .argument('<file>', 'its configuration; of shaper a file with its command line; - for stdin')
-      .option('-o, --output <file>', 'where to write the YAML; else to standard output'),
+      .addArgument(
+        program.createArgument('<system>', 'system of the file').choices(FOREIGN_SYSTEMS),
+      )
+      .argument(
+        '<file>',
+        'configuration file; for shaper a file with its command line; - for standard input',
+      )
+      .option('-o, --output <file>', 'file for the YAML (default: standard output)'),
     false,
   ).action(async (system: string, file: string, options: CommandOptions & { output?: string }) => {
     end(await importFile(outputOf(options), system, file, options.output));
   });
-  program.command('canary').description('checks a real deployment (headgate canary --help)');
+  program.command('canary').description('Test a real deployment (headgate canary --help).');
   return program;
 }
 
-/** Refuses a command that would read its token and something else from one standard input. */
+/** Rejects a command that would read both its token and other input from standard input. */
 function requireOneInput(command: Command, { token, tokenFile, yes }: CommandOptions): void {
   if (tokenFile !== '-' || token !== undefined) return;
-  const wayOut = 'Use --token-file FILE or HEADGATE_TOKEN for the token';
+  const instead = 'pass the token in --token-file FILE or HEADGATE_TOKEN';
   if (command.args.includes('-')) {
-    const message = `--token-file - and the document - both read standard input, which holds one of them. ${wayOut}, or name a file for the document.`;
+    const message = `--token-file - and the document - both read standard input. Name a file for the document, or ${instead}.`;
     throw new CommandFailure(EXIT.usage, message);
   }
-  // Commands of keys ask on a terminal only.
+  // The keys commands ask for confirmation on a terminal only.
   if (command.parent?.name() === 'keys') return;
   const changes = command.args.length > 0 || command.getOptionValue('undo') !== undefined;
   if (!changes || yes === true || !command.options.some(({ long }) => long === '--yes')) return;
-  const message = `This command asks before it changes anything, and standard input holds the token. Add --yes. ${wayOut} to be asked.`;
+  const message = `The command cannot ask for confirmation because standard input holds the token. Add --yes, or ${instead}.`;
   throw new CommandFailure(EXIT.usage, message);
 }
 
-/** Adds the options that all commands have, or those that need nobody. */
-function asking(command: Command, isRemote = true): Command {
-  command.option('--json', 'JSON for scripts, in place of tables');
+/** Adds the options that all commands have. Local commands get only those that need no deployment. */
+function withCommonOptions(command: Command, isRemote = true): Command {
+  command.option('--json', 'print JSON instead of tables');
   if (!isRemote) return command;
   return command
-    .option('--url <url>', 'the Headgate; else HEADGATE_URL')
+    .option('--url <url>', 'URL of the deployment (default: HEADGATE_URL)')
     .option(
       '--token-file <file>',
-      'file with its ADMIN_TOKEN or an admin key, - for stdin; else HEADGATE_TOKEN',
+      'file with the ADMIN_TOKEN or an admin key; - for standard input (default: HEADGATE_TOKEN)',
     )
-    .addOption(new Option('--token <token>', 'the same; others on this machine see it').hideHelp());
+    .addOption(
+      new Option('--token <token>', 'the token itself, visible to other local users').hideHelp(),
+    );
 }
 
 function addLooking(program: Command, run: RunCommand): void {
-  asking(
-    program.command('status [group]').description('what each group does at this moment'),
+  withCommonOptions(
+    program
+      .command('status [group]')
+      .description('Show the state of each group, and what needs attention.'),
   ).action((group: string | undefined, _options, command: Command) =>
     run((target, output) => showStatus(target, output, group), command),
   );
-  asking(program.command('leases [group]').description('who holds a slot, oldest first')).action(
-    (group: string | undefined, _options, command: Command) =>
-      run((target, output) => showLeases(target, output, group), command),
+  withCommonOptions(
+    program.command('leases [group]').description('List leases, oldest first.'),
+  ).action((group: string | undefined, _options, command: Command) =>
+    run((target, output) => showLeases(target, output, group), command),
   );
-  asking(program.command('waiters [group]').description('who waits, the next one first')).action(
-    (group: string | undefined, _options, command: Command) =>
-      run((target, output) => showWaiters(target, output, group), command),
+  withCommonOptions(
+    program.command('waiters [group]').description('List queued calls, next first.'),
+  ).action((group: string | undefined, _options, command: Command) =>
+    run((target, output) => showWaiters(target, output, group), command),
   );
-  asking(
+  withCommonOptions(
     program
       .command('refusals [text]')
-      .description('calls that Headgate itself refused within the last hour, and what to do')
-      .option('--reason <reason>', 'only this reason, as in the header headgate-reason')
+      .description('List calls that Headgate rejected in the last hour, with advice.')
+      .option('--reason <reason>', 'only this value of the header headgate-reason')
       .option('--key <key>', 'only this key')
       .option('--team <team>', 'only keys of this team')
       .option('--group <group>', 'only this group')
       .option('--upstream <upstream>', 'only this upstream')
-      .option('--since <instant>', 'from then on, as in 2027-01-01T00:00:00Z'),
+      .option('--since <instant>', 'only from this time on, such as 2027-01-01T00:00:00Z'),
   ).action((text: string | undefined, _options, command: Command) =>
     run((target, output) => {
       const { reason, key, team, group, upstream, since } = command.opts<RefusalFilters>();
@@ -225,19 +247,19 @@ function addLooking(program: Command, run: RunCommand): void {
 }
 
 function addActing(program: Command, run: RunCommand): void {
-  asking(
+  withCommonOptions(
     program
       .command('release <lease>')
-      .description('takes a slot back: the upstream call is aborted, then the slot is free')
-      .option('--group <group>', 'its group; else it is looked for'),
+      .description('Release a lease. Its upstream call is aborted before its slots are free.')
+      .option('--group <group>', 'group of the lease (default: search all groups)'),
   ).action((lease: string, { group }: { group?: string }, command: Command) =>
     run((target, output) => release(target, output, lease, group), command),
   );
-  passing(
-    asking(
+  temporary(
+    withCommonOptions(
       program
         .command('pause <groups...>')
-        .description('grants nothing in these groups; calls wait, and what is in flight goes on'),
+        .description('Pause groups. New calls are queued; calls in flight continue.'),
     ),
   ).action((groups: string[], options: StopSignal, command: Command) =>
     run(
@@ -246,17 +268,17 @@ function addActing(program: Command, run: RunCommand): void {
       command,
     ),
   );
-  asking(program.command('resume <groups...>').description('lets them go on')).action(
+  withCommonOptions(program.command('resume <groups...>').description('Resume groups.')).action(
     (groups: string[], _options, command: Command) =>
       run((target, output) => switchGroups(target, output, 'resumeGroup', groups), command),
   );
-  passing(
-    asking(
+  temporary(
+    withCommonOptions(
       program
         .command('limit')
-        .description('sets how many calls of a group may be in flight at once')
+        .description('Set the maximum number of concurrent calls of a group.')
         .argument('<group>')
-        .argument('<slots>', 'a whole number, or none for any number', slotsOf),
+        .argument('<slots>', 'a whole number, or none for no limit', slotsOf),
     ),
   ).action((group: string, slots: number | null, options: StopSignal, command: Command) =>
     run(
@@ -266,52 +288,58 @@ function addActing(program: Command, run: RunCommand): void {
   );
 }
 
-/** Adds the end of a change that goes back by itself. */
-function passing(command: Command): Command {
+/** Adds the options of a change that reverts automatically. */
+function temporary(command: Command): Command {
   return command
-    .option('--until <time>', 'goes back by itself then: 09:00, or 2026-11-24T09:00:00Z')
-    .option('--for <time>', 'goes back by itself after that: 90s, 30m, 2h');
+    .option('--until <time>', 'revert automatically at 09:00 or 2026-11-24T09:00:00Z')
+    .option('--for <time>', 'revert automatically after 90s, 30m or 2h');
 }
 
 function slotsOf(text: string): number | null {
   if (text === 'none') return null;
   if (/^\d{1,6}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('expected a whole number, or none.');
+  throw new InvalidArgumentError('Expected a whole number, or none for no limit.');
 }
 
 function addConfiguring(program: Command, run: RunCommand): void {
-  asking(
+  withCommonOptions(
     program
       .command('apply <file>')
-      .description('shows what a configuration changes and, with a yes, makes it so')
-      .option('-y, --yes', 'does not ask'),
+      .description(
+        'Show the changes that a configuration makes, ask for confirmation, and apply them.',
+      )
+      .option('-y, --yes', 'apply without asking for confirmation'),
   ).action((file: string, { yes }: { yes?: boolean }, command: Command) =>
     run((target, output) => apply(target, output, file, yes === true), command),
   );
-  asking(
+  withCommonOptions(
     program
       .command('diff <file>')
-      .description('shows what a configuration would change; exits with 1 if anything'),
+      .description(
+        'Show the changes that a configuration would make. Exits with 1 if there are any.',
+      ),
   ).action((file: string, _options, command: Command) =>
     run((target, output) => diff(target, output, file), command),
   );
 }
 
 function addRollback(program: Command, run: RunCommand): void {
-  asking(
+  withCommonOptions(
     program
       .command('rollback')
-      .description('goes back to a version, or takes one change back; alone it lists the versions')
-      .argument('[version]', 'everything as it was at this version', versionNumberOf)
-      .option('--undo <version>', 'takes back the change that made this version', versionNumberOf)
+      .description(
+        'Roll back to a version, or undo one change. Without arguments, list the versions.',
+      )
+      .argument('[version]', 'restore the configuration of this version', versionNumberOf)
+      .option('--undo <version>', 'undo the change that created this version', versionNumberOf)
       .addOption(
-        new Option('--conflicts <how>', 'fields that were changed since').choices([
+        new Option('--conflicts <how>', 'fields that were changed in later versions').choices([
           'refuse',
           'keep',
           'overwrite',
         ]),
       )
-      .option('-y, --yes', 'does not ask'),
+      .option('-y, --yes', 'apply without asking for confirmation'),
   ).action(
     (
       version: number | undefined,
@@ -320,128 +348,132 @@ function addRollback(program: Command, run: RunCommand): void {
     ) => {
       if (version === undefined && undo === undefined) return run(listVersions, command);
       if (version !== undefined && undo !== undefined) {
-        throw new CommandFailure(EXIT.usage, 'Either a version or --undo.');
+        throw new CommandFailure(EXIT.usage, 'Use either a version or --undo, not both.');
       }
-      const way = {
+      const rollback = {
         ...(version === undefined ? {} : { version }),
         ...(undo === undefined ? {} : { undo }),
         ...(conflicts === undefined ? {} : { conflicts }),
       };
-      return run((target, output) => rollBack(target, output, way, yes === true), command);
+      return run((target, output) => rollBack(target, output, rollback, yes === true), command);
     },
   );
 }
 
 function versionNumberOf(text: string): number {
   if (/^\d{1,12}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('expected the number of a version.');
+  throw new InvalidArgumentError('Expected a version number.');
 }
 
 function addKeys(program: Command, run: RunCommand): void {
   const keys = program
     .command('keys')
-    .description('keys of callers: list, create, rotate, revoke, delete');
-  asking(keys.command('list').description('all keys, without what opens')).action(
+    .description('List, create, rotate, revoke and delete gateway keys.');
+  withCommonOptions(keys.command('list').description('List keys. Secrets are never shown.')).action(
     (_options, command: Command) => run(listKeys, command),
   );
-  asking(
+  withCommonOptions(
     keys
       .command('create <id>')
-      .description('makes a key and writes it to standard output, this once')
-      .option('--groups <globs>', 'groups that it may use, separated by commas; else all', listOf)
+      .description('Create a key and print its secret, which is shown only once.')
+      .option(
+        '--groups <globs>',
+        'groups that the key may use, separated by commas (default: all)',
+        listOf,
+      )
       .option('--allow <globs>', 'additional rights, such as lease, separated by commas', listOf)
-      .option('--slots <n>', 'calls that it may have in flight at once', slotsOf)
-      .option('--expires <instant>', 'when it ends, as in 2027-01-01T00:00:00Z')
-      .option('--note <text>', 'for people')
+      .option('--slots <n>', 'maximum concurrent calls of the key', slotsOf)
+      .option('--expires <instant>', 'expiry, such as 2027-01-01T00:00:00Z')
+      .option('--note <text>', 'description for people')
       .option('-y, --yes', ASKS),
   ).action((id: string, options: NewKeyFields, command: Command) =>
     run((target, output) => createKey(target, output, id, options), command),
   );
-  asking(
+  withCommonOptions(
     keys
       .command('rotate <id>')
-      .description('makes a new key under the same id; the one before opens for a day more')
-      .option('--grace <seconds>', 'how long the one before opens', secondsOf)
+      .description('Replace the secret of a key. The previous secret stays valid for one day.')
+      .option('--grace <seconds>', 'how long the previous secret stays valid', secondsOf)
       .option('-y, --yes', ASKS),
   ).action((id: string, options: Rotation, command: Command) =>
     run((target, output) => rotateKey(target, output, id, options), command),
   );
-  asking(
-    keys.command('revoke <id>').description('takes a key back').option('-y, --yes', ASKS),
+  withCommonOptions(
+    keys.command('revoke <id>').description('Revoke a key.').option('-y, --yes', ASKS),
   ).action((id: string, options: CommandOptions, command: Command) =>
     run((target, output) => revokeKey(target, output, id, options), command),
   );
-  asking(
+  withCommonOptions(
     keys
       .command('delete <id>')
-      .description('removes a key and forgets it')
+      .description('Revoke a key and remove it from the list.')
       .option('-y, --yes', ASKS),
   ).action((id: string, options: CommandOptions, command: Command) =>
     run((target, output) => deleteKey(target, output, id, options), command),
   );
 }
 
-/** Help of `--yes`, for changes of keys. */
-const ASKS = 'does not ask, even if calls like those of the last hour would be refused';
+/** Help of `--yes` for changes of keys. */
+const ASKS =
+  'do not ask for confirmation, even if calls like those of the last hour would be rejected';
 
 function addBudgets(program: Command, run: RunCommand): void {
-  const budgets = program
-    .command('budgets')
-    .description('corrections of the spend of budgets: correct, undo, list');
-  asking(
+  const budgets = program.command('budgets').description('Correct the spend of budgets.');
+  withCommonOptions(
     budgets
       .command('correct <group>')
-      .description('corrects the spend of the budget of a group, key:ID or team:ID')
+      .description('Correct the spend in the budget of a group, key:ID or team:ID.')
       .requiredOption('--by <usd>', 'the amount to add; a negative one is subtracted', usdOf)
       .addOption(
         new Option(
           '--period <period>',
-          'when the charge was made; longer periods are corrected too',
+          'period of the charge; longer periods are corrected too',
         ).choices(['hour', 'day', 'month']),
       )
       .option('--partition <partition>', 'the partition, if the group is split')
       .option('--member <member>', 'the member, to correct its own budget')
       .option('--note <text>', 'the reason, for the audit log')
-      .option('--id <id>', 'id of the correction; sending the same id again changes nothing'),
+      .option('--id <id>', 'id of the correction; the same id is applied only once'),
   ).action((group: string, options: Correcting, command: Command) =>
     run((target, output) => correctBudget(target, output, group, options), command),
   );
-  asking(
-    budgets.command('undo <group> <id>').description('undoes a correction in the current periods'),
+  withCommonOptions(
+    budgets.command('undo <group> <id>').description('Undo a correction in the current periods.'),
   ).action((group: string, id: string, _options, command: Command) =>
     run((target, output) => undoCorrection(target, output, group, id), command),
   );
-  asking(budgets.command('list <group>').description('the last corrections of a budget')).action(
-    (group: string, _options, command: Command) =>
-      run((target, output) => listCorrections(target, output, group), command),
+  withCommonOptions(
+    budgets.command('list <group>').description('List the latest corrections of a budget.'),
+  ).action((group: string, _options, command: Command) =>
+    run((target, output) => listCorrections(target, output, group), command),
   );
 }
 
 function usdOf(text: string): number {
   const usd = Number(text);
   if (/^[+-]?\d{1,9}(\.\d{1,6})?$/.test(text) && usd !== 0) return usd;
-  throw new InvalidArgumentError('expected an amount in USD other than 0, like -12.50.');
+  throw new InvalidArgumentError('Expected an amount in USD other than 0, such as -12.50.');
 }
 
 const listOf = (text: string): string[] => text.split(',').filter((each) => each !== '');
 
-/** Reads seconds as milliseconds. */
+/** Parses seconds into milliseconds. */
 function secondsOf(text: string): number {
   if (/^\d{1,7}$/.test(text)) return Number(text) * 1_000;
-  throw new InvalidArgumentError('expected seconds.');
+  throw new InvalidArgumentError('Expected a number of seconds.');
 }
 
 function addDoctor(program: Command, env: NodeJS.ProcessEnv, run: RunCommand): void {
-  asking(
+  withCommonOptions(
     program
       .command('doctor')
       .description(
-        'what is set up, missing or wrong: groups, secrets, warnings, clock, versions, disk, providers; exit 1 if anything is',
+        'Check groups, secrets, warnings, clock, versions, disk and providers. Exits with 1 if a check fails.',
       )
-      .argument('[address]', 'the Headgate; else --url')
-      .option('--model <model>', 'makes one call to it, which may cost a token')
+      .argument('[address]', 'URL of the deployment (default: --url)')
+      .option('--model <model>', 'make one call to this model, which may cost one token')
       .option('--data <dir>', 'data folder of headgate serve on this machine (default .headgate)')
-      .option('--all', 'asks every built-in provider, not those alone that are configured'),
+      .option('--all', 'check all built-in providers, not only the configured ones'),
   ).action(
     (
       address: string | undefined,

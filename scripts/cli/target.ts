@@ -4,20 +4,18 @@ import { cleanSecret } from '../../src/runtime/secrets.ts';
 import { nearestNames } from '../../src/config/nearest-names.ts';
 import { EXIT, exitOfStatus, CommandFailure, TooLate } from './failure.ts';
 
-/** How long an answer may take: a preview over many pools is the longest. */
+/** Timeout of a request. A preview over many pools takes longest. */
 const ANSWER_WAIT_MS = 30_000;
 
-/** Address of a Headgate on this machine, where none is named. */
 const DEFAULT_URL = 'http://localhost:8787';
 
-/** Options that every command which asks a Headgate has. */
+/** Options of all commands that send requests to a deployment. */
 export interface TargetOptions {
   readonly url?: string;
   readonly token?: string;
   readonly tokenFile?: string;
 }
 
-/** A deployment that commands speak to. */
 export interface CliTarget {
   /** Its origin. */
   readonly url: string;
@@ -25,11 +23,14 @@ export interface CliTarget {
   readonly admin: AdminClient;
 }
 
-/** Reads the address: without a path, so that one which was copied from a browser or an SDK is right too. */
+/** Reads the URL and drops its path, so that a URL copied from a browser or an SDK works too. */
 function originOf(given: string): string {
   const { origin, protocol } = URL.canParse(given) ? new URL(given) : { origin: '', protocol: '' };
   if (protocol === 'http:' || protocol === 'https:') return origin;
-  throw new CommandFailure(EXIT.usage, '--url (HEADGATE_URL): expected http://… or https://…');
+  throw new CommandFailure(
+    EXIT.usage,
+    '--url (HEADGATE_URL): expected an http:// or https:// URL.',
+  );
 }
 
 /** Warns that other users can see a token, without printing it. */
@@ -45,19 +46,19 @@ function tokenOf(
   if (token !== undefined) note(SEEN_IN_ARGUMENTS);
   const given = token ?? (tokenFile === undefined ? null : tokenIn(tokenFile, note));
   const found = given ?? secretOf(env, 'HEADGATE_TOKEN') ?? secretOf(env, 'ADMIN_TOKEN');
-  // A header takes no others, and what the platform says of one would repeat the token.
+  // A header accepts no other characters, and the platform's error message would repeat the token.
   if (found === null || /^[\x21-\x7e]+$/.test(found)) return found;
   throw new CommandFailure(
     EXIT.usage,
-    'The token is empty, or has spaces or letters that no token has.',
+    'The token is empty or contains spaces or other invalid characters. Check how it was copied.',
   );
 }
 
-/** Reads a secret of the environment. Null: it is not set. One that cannot be used is an error, which names it. */
+/** Reads a secret from the environment. null if it is not set. An unusable value is an error that names the variable. */
 export function secretOf(env: NodeJS.ProcessEnv, name: string): string | null {
   const { value, fault } = cleanSecret(env[name]);
   if (fault === null || fault === 'is not set') return value;
-  throw new CommandFailure(EXIT.usage, `${name} ${fault}. Set it again, to one token or key.`);
+  throw new CommandFailure(EXIT.usage, `${name} ${fault}. Set it to a single token or key.`);
 }
 
 /** Reads a token from a file, or from standard input for `-`. */
@@ -72,15 +73,18 @@ export function tokenIn(file: string, note: (text: string) => void): string {
     if (from !== 0) closeSync(from);
     return token;
   } catch {
-    throw new CommandFailure(EXIT.usage, `--token-file ${file}: cannot be read.`);
+    throw new CommandFailure(
+      EXIT.usage,
+      `--token-file ${file}: the file cannot be read. Check its path and permissions.`,
+    );
   }
 }
 
 function ignore(): void {
-  // No reader is left.
+  // Notes are optional.
 }
 
-/** Finds out whom to ask, and as whom. */
+/** Reads the URL and the token of the deployment. */
 export function targetOf(
   options: TargetOptions,
   env: NodeJS.ProcessEnv,
@@ -97,7 +101,7 @@ export function targetOf(
   return { url, token, admin };
 }
 
-/** Sends a request; nobody there is a failure with the address, and never with what was sent. */
+/** Sends a request. A failure names the origin and never repeats the request. */
 export async function ask(
   address: string,
   init: RequestInit = {},
@@ -110,7 +114,7 @@ export async function ask(
   }
 }
 
-/** Sends a request and waits for the last byte, so that an answer which breaks off is none. */
+/** Sends a request and reads the whole response, so that a truncated response is a failure. */
 async function askWhole(address: string, init: RequestInit): Promise<Response> {
   const response = await ask(address, init);
   try {
@@ -127,23 +131,29 @@ function unanswered(address: string, error: unknown, waitMs: number): CommandFai
   const { name, cause } = error as Error;
   if (name === 'TimeoutError') return new TooLate(origin, waitMs);
   const { code = name } = (cause ?? {}) as { readonly code?: string };
-  return new CommandFailure(EXIT.unreachable, `Nobody answers at ${origin} (${code}).`);
+  return new CommandFailure(
+    EXIT.unreachable,
+    `No response from ${origin} (${code}). Check the URL and that Headgate is running.`,
+  );
 }
 
 type TargetAnswer<Body> =
   | { readonly ok: true; readonly body: Body; readonly etag: string | null }
   | { readonly ok: false; readonly status: number; readonly problem: unknown };
 
-/** Takes an answer, or fails with what the server says of it. */
+/** Returns the body of a response, or throws the server's error. */
 export function taken<Body>(answer: TargetAnswer<Body>): Body {
   if (!answer.ok) throw failureOf(answer);
   if (typeof answer.body !== 'object') {
-    throw new CommandFailure(EXIT.unreachable, 'What answers there is no Headgate.');
+    throw new CommandFailure(
+      EXIT.unreachable,
+      'The server is not Headgate. Check --url or HEADGATE_URL.',
+    );
   }
   return answer.body;
 }
 
-/** Words a problem: its detail, and each field that is wrong. */
+/** Describes a problem by its detail and the invalid fields. */
 function failureOf({ status, problem }: { status: number; problem: unknown }): CommandFailure {
   const { detail, errors = [] } = Object(problem) as {
     readonly detail?: string;
@@ -152,20 +162,22 @@ function failureOf({ status, problem }: { status: number; problem: unknown }): C
   if (detail === undefined) {
     return new CommandFailure(
       exitOfStatus(status),
-      `It answered with ${status}. Is that a Headgate?`,
+      `The server returned ${status} without a reason. It may not be Headgate. Check --url or HEADGATE_URL.`,
     );
   }
   const fields = errors.map(({ path, message }) => `${path}: ${message}`);
   const reported = fields.filter((field) => !detail.includes(field));
   const hint =
-    status === 401 ? 'Set HEADGATE_TOKEN to its ADMIN_TOKEN, or to an admin key (hga_…).' : null;
+    status === 401
+      ? 'Set HEADGATE_TOKEN to the ADMIN_TOKEN of the deployment or to an admin key (hga_…).'
+      : null;
   return new CommandFailure(
     exitOfStatus(status),
     [detail, ...reported.map((field) => `  ${field}`), ...(hint === null ? [] : [hint])].join('\n'),
   );
 }
 
-/** Takes an answer about a group; where there is none by that name, it names those that may have been meant. */
+/** Returns the body of a response about a group. The error for an unknown name suggests similar names. */
 export async function takenOf<Body>(
   { admin }: CliTarget,
   group: string,
@@ -177,8 +189,6 @@ export async function takenOf<Body>(
   const names = status.body.groups.map(({ name }) => name);
   const near = nearestNames(group, names);
   const meant =
-    near.length > 0
-      ? `Did you mean ${near.join(', ')}?`
-      : `There are: ${names.join(', ') || 'none'}.`;
-  throw new CommandFailure(EXIT.notFound, `There is no group "${group}". ${meant}`);
+    near.length > 0 ? `Did you mean ${near.join(', ')}?` : `Groups: ${names.join(', ') || 'none'}.`;
+  throw new CommandFailure(EXIT.notFound, `Group \`${group}\` does not exist. ${meant}`);
 }

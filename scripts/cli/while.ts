@@ -1,25 +1,29 @@
 import { durationMs } from '../../src/contract/config/duration.ts';
 import { EXIT, CommandFailure } from './failure.ts';
 
-/** An end of a change, as people give it. */
+/** The end of a temporary change, as given on the command line. */
 export interface StopSignal {
   readonly until?: string;
   readonly for?: string;
 }
 
 const CLOCK = /^([01]?\d|2[0-3]):([0-5]\d)$/;
-const EXPECTED = 'expected 09:00 (the next one here), or an instant as in 2026-11-24T09:00:00Z.';
+const EXPECTED =
+  'expected a local time such as 09:00, or a timestamp such as 2026-11-24T09:00:00Z.';
 
-/** Works out when a change ends, in UTC. Null: it stays. */
+/** Returns the end of a change in UTC. null means that the change is permanent. */
 export function endOf(given: StopSignal, now: Date): string | null {
   const { until, for: length } = given;
   if (until !== undefined && length !== undefined) {
-    throw new CommandFailure(EXIT.usage, 'Either --until or --for.');
+    throw new CommandFailure(EXIT.usage, 'Use either --until or --for, not both.');
   }
   if (length !== undefined) {
     const ms = durationMs(length);
     if (!(ms >= 1_000)) {
-      throw new CommandFailure(EXIT.usage, '--for: expected a time like 90s, 30m or 2h.');
+      throw new CommandFailure(
+        EXIT.usage,
+        '--for: expected a duration of at least 1s, such as 90s, 30m or 2h.',
+      );
     }
     return new Date(now.getTime() + ms).toISOString();
   }
@@ -32,7 +36,7 @@ export function endOf(given: StopSignal, now: Date): string | null {
   return new Date(until).toISOString();
 }
 
-/** Finds the next time that the clock here shows it. */
+/** Returns the next occurrence of a local time. */
 function nextClock(hours: number, minutes: number, now: Date): Date {
   const at = new Date(now);
   at.setHours(hours, minutes, 0, 0);

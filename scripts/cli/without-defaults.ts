@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { groupSchema } from '../../src/contract/config/group.ts';
 import { upstreamSchema } from '../../src/contract/config/upstream-config.ts';
 
-/** Groups and upstreams with nothing but their defaults. What they have to have is never left out. */
+/** A group and an upstream with default values only. The empty strings keep required fields in the output. */
 const GROUP = { ...groupSchema.parse({ name: 'x' }), name: '' };
 const SPILLING = groupSchema.parse({ name: 'x', on_saturated: { spill_to: ['x'] } }).on_saturated;
 const [MEMBER] = groupSchema.parse({ name: 'x', members: [{ upstream: 'x' }] }).members;
@@ -12,7 +12,7 @@ const UPSTREAM = {
   base_url: '',
 };
 
-/** Leaves out of a group whatever is as it would be anyway. */
+/** Removes the default values of a group. */
 export function shortGroup(group: object): object {
   const { members, on_saturated: saturated } = group as {
     readonly members?: readonly object[];
@@ -36,10 +36,10 @@ function shortSpilling(saturated: object): object {
   };
 }
 
-/** Leaves out of an upstream whatever is as it would be anyway. */
+/** Removes the default values of an upstream. */
 export const shortUpstream = (upstream: object): object => without(upstream, UPSTREAM);
 
-/** Drops fields that are equal to those of `defaults`, however deep. */
+/** Removes fields that are equal to those of `defaults`, at any depth. */
 function without(value: object, defaults: object): object {
   const usual = new Map<string, unknown>(Object.entries(defaults));
   return Object.fromEntries(

@@ -1,10 +1,11 @@
 import { AUTO_PREFIX } from '../../../src/contract/pool-name.ts';
 import { EXIT, CommandFailure } from '../failure.ts';
+import { plural } from '../../../src/core/words/figures.ts';
 import { noteAll, show, type Output } from '../output.ts';
 import { takenOf, type CliTarget } from '../target.ts';
 import { allLeases } from './status.ts';
 
-/** Takes a slot back. Without the group it is looked for in all of them. */
+/** Releases a lease. Without a group, all busy groups are searched for it. */
 export async function release(
   target: CliTarget,
   output: Output,
@@ -17,7 +18,7 @@ export async function release(
   show(
     output,
     { group: name, ...released },
-    () => `The slot of ${lease} in ${name} is being taken back.`,
+    () => `Lease \`${lease}\` in group \`${name}\` is being released.`,
   );
 }
 
@@ -27,13 +28,13 @@ async function groupOfLease(target: CliTarget, lease: string): Promise<string> {
   if (found !== undefined) return found.group;
   throw new CommandFailure(
     EXIT.notFound,
-    'No group has such a lease now; headgate leases lists them.',
+    `No group holds lease \`${lease}\`. It may have ended. Run \`headgate leases\` to list the leases.`,
   );
 }
 
 const endText = (until: string | null): string => (until === null ? '' : ` until ${until}`);
 
-/** Pauses groups, or lets them go on. Each is told, to scripts too; the first that cannot be ends the rest. */
+/** Pauses or resumes groups. The first failure ends the command. The groups before it are reported, in JSON too. */
 export async function switchGroups(
   target: CliTarget,
   output: Output,
@@ -45,15 +46,15 @@ export async function switchGroups(
   try {
     for (const name of groups) {
       const params = { name };
-      const asked =
+      const response =
         route === 'pauseGroup'
           ? await target.admin(route, { params, ...(until === null ? {} : { body: { until } }) })
           : await target.admin(route, { params });
-      const answer = await takenOf(target, name, asked);
+      const answer = await takenOf(target, name, response);
       const { paused } = answer.group;
       answers.push({ group: name, paused, until, version: answer.version });
       if (!output.isJson) {
-        output.out(`${name} ${paused ? `is paused${endText(until)}` : 'goes on'}.`);
+        output.out(`${name} ${paused ? `is paused${endText(until)}` : 'is resumed'}.`);
       }
       noteAll(output, answer.warnings);
     }
@@ -62,7 +63,7 @@ export async function switchGroups(
   }
 }
 
-/** Sets how many slots a group has, and says what that does at once. */
+/** Sets the slot limit of a group and reports the immediate effect. */
 export async function setLimit(
   target: CliTarget,
   output: Output,
@@ -72,15 +73,16 @@ export async function setLimit(
 ): Promise<void> {
   const params = { name: group };
   const body = { limits: { max_concurrency: slots } };
-  const ask = () => target.admin('previewGroup', { params, query: { as: 'patch' }, body });
-  let asked = await ask();
-  if (!asked.ok && asked.status === 404 && group.startsWith(AUTO_PREFIX)) {
-    // An automatic group has a limit of its own in an entry of its own, which begins with the limit that it has.
+  const requestPreview = () =>
+    target.admin('previewGroup', { params, query: { as: 'patch' }, body });
+  let response = await requestPreview();
+  if (!response.ok && response.status === 404 && group.startsWith(AUTO_PREFIX)) {
+    // An automatic group needs a configuration entry before its limit can change. The entry starts with the current limit.
     await takenOf(target, group, await target.admin('configureGroup', { params }));
-    if (!output.isJson) output.note(`${group} has an entry of its own now.`);
-    asked = await ask();
+    if (!output.isJson) output.note(`Created a configuration entry for group \`${group}\`.`);
+    response = await requestPreview();
   }
-  const preview = await takenOf(target, group, asked);
+  const preview = await takenOf(target, group, response);
   const answer = await target.admin('patchGroup', {
     params,
     body,
@@ -90,15 +92,15 @@ export async function setLimit(
   const { now } = preview;
   const from = now?.slots.from ?? null;
   show(output, { group, from, to: slots, until, version, now }, () => {
-    // Of a group that was never called nobody knows the slots before.
+    // A group that has received no calls reports no previous limit.
     const isKnown = slots === null || typeof now?.slots.to === 'number';
-    const before = isKnown ? `${from ?? 'any number of'} → ` : '';
+    const before = isKnown ? `${from ?? 'unlimited'} → ` : '';
     const granted = now?.granted_at_once ?? 0;
     const above = now?.in_use_above ?? 0;
     return [
-      `${group}: ${before}${slots ?? 'any number of'} slots${endText(until)} (version ${version}).`,
-      ...(granted > 0 ? [`${granted} that waited got a slot at once.`] : []),
-      ...(above > 0 ? [`${above} in flight above it go on to their end.`] : []),
+      `${group}: ${before}${slots ?? 'unlimited'} slots${endText(until)} (version ${version}).`,
+      ...(granted > 0 ? [`${plural(granted, 'queued call')} started immediately.`] : []),
+      ...(above > 0 ? [`${plural(above, 'call')} in flight above the limit will finish.`] : []),
     ].join('\n');
   });
   noteAll(output, warnings);

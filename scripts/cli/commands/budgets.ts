@@ -1,8 +1,8 @@
+import { plural } from '../../../src/core/words/figures.ts';
 import { EXIT, CommandFailure } from '../failure.ts';
 import { noteAll, show, table, type Output } from '../output.ts';
 import { taken, type CliTarget } from '../target.ts';
 
-/** Options of a correction. */
 export interface Correcting {
   readonly by: number;
   readonly period?: 'hour' | 'day' | 'month';
@@ -12,7 +12,7 @@ export interface Correcting {
   readonly id?: string;
 }
 
-/** Corrects the spend of the budget of a group, key or team. */
+/** Adds an amount to the spend of the budget of a group, key or team. A negative amount is subtracted. */
 export async function correctBudget(
   target: CliTarget,
   output: Output,
@@ -31,10 +31,10 @@ export async function correctBudget(
     target.admin('correctBudget', { params: { name }, body }),
   );
   show(output, answer, () => spentText(answer));
-  noteAll(output, [`To take it back: headgate budgets undo ${name} ${answer.correction.id}`]);
+  noteAll(output, [`To undo it: headgate budgets undo ${name} ${answer.correction.id}`]);
 }
 
-/** Sends a correction. If the answer is lost, the correction may have been made, so its id is printed. */
+/** Sends a correction. If the response is lost, the correction may have been applied, so its id is printed. */
 async function takenOnce<Body>(
   output: Output,
   id: string,
@@ -45,14 +45,13 @@ async function takenOnce<Body>(
   } catch (error) {
     if (error instanceof CommandFailure && error.code === EXIT.unreachable) {
       noteAll(output, [
-        `The correction may have been made. Retry with --id ${id}, so that it is not made twice.`,
+        `The correction may have been applied. Retry with --id ${id} to avoid applying it twice.`,
       ]);
     }
     throw error;
   }
 }
 
-/** Undoes a correction. */
 export async function undoCorrection(
   target: CliTarget,
   output: Output,
@@ -63,7 +62,6 @@ export async function undoCorrection(
   show(output, answer, () => spentText(answer));
 }
 
-/** Shows the last corrections of a budget. */
 export async function listCorrections(
   target: CliTarget,
   output: Output,
@@ -74,7 +72,7 @@ export async function listCorrections(
     answer.corrections.length === 0
       ? 'No corrections.'
       : table(
-          ['id', 'made', 'member', 'period', 'usd', 'by', 'undone', 'note'],
+          ['id', 'created', 'member', 'period', 'usd', 'by', 'undone', 'note'],
           answer.corrections.map((each) => [
             each.id,
             each.at,
@@ -90,13 +88,13 @@ export async function listCorrections(
   if (answer.unreachable.length > 0) {
     throw new CommandFailure(
       EXIT.unreachable,
-      `${answer.unreachable.length} pools did not answer.`,
+      `${plural(answer.unreachable.length, 'pool')} did not respond, so the list is incomplete. Try again.`,
     );
   }
 }
 
 function spentText({ group, spent_usd: spent }: BudgetAnswer): string {
-  return `${group}: ${usdText(spent.hour)} spent in this hour, ${usdText(spent.day)} in this day, ${usdText(spent.month)} in this month (UTC).`;
+  return `${group}: ${usdText(spent.hour)} spent in the current hour, ${usdText(spent.day)} today, ${usdText(spent.month)} this month (UTC).`;
 }
 
 interface BudgetAnswer {

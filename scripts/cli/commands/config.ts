@@ -12,7 +12,7 @@ import { noteAll, show, table, type Output } from '../output.ts';
 import { taken, type CliTarget } from '../target.ts';
 import { shortGroup, shortUpstream } from '../without-defaults.ts';
 
-/** Reads a file, or what is piped in where its name is a dash. */
+/** Reads a file as UTF-8 text. The name `-` stands for standard input. */
 export async function readText(file: string): Promise<string> {
   const isInput = file === '-';
   const name = isInput ? 'Standard input' : file;
@@ -28,7 +28,7 @@ export async function readText(file: string): Promise<string> {
   }
 }
 
-/** Reads a document of JSON or YAML. */
+/** Reads a JSON or YAML document. A file without a known extension may be either. */
 export async function readDocument(file: string): Promise<unknown> {
   const written = await readText(file);
   try {
@@ -42,9 +42,9 @@ export async function readDocument(file: string): Promise<unknown> {
   }
 }
 
-/** Asks for the changes that a document, or a way back, would make to one version. */
+/** Requests the changes that a document or a rollback would make. The ETag names the version they refer to. */
 async function planOf(target: CliTarget, document: unknown, as: 'put' | 'rollback' = 'put') {
-  // The cast is sound: the route reads and checks the body by itself, whatever shape it has.
+  // The cast is sound: the route validates a body of any shape.
   const answer = await target.admin('previewConfig', { query: { as }, body: document as never });
   const plan = taken(answer);
   return { plan, etag: answer.etag ?? '' };
@@ -52,9 +52,9 @@ async function planOf(target: CliTarget, document: unknown, as: 'put' | 'rollbac
 
 type Plan = Awaited<ReturnType<typeof planOf>>['plan'];
 
-/** Writes a value; of a whole group or upstream, what is not as it would be anyway. */
+/** Formats a value. Whole groups and upstreams are printed without fields that have their default value. */
 function valueText(path: string, value: unknown): string {
-  if (value === undefined) return '(nothing)';
+  if (value === undefined) return '(none)';
   const [, list] = /^(groups|upstreams)\[[^\]]*\]$/.exec(path) ?? [];
   const isWhole = list !== undefined && typeof value === 'object' && value !== null;
   const shorten = list === 'groups' ? shortGroup : shortUpstream;
@@ -62,9 +62,9 @@ function valueText(path: string, value: unknown): string {
 }
 
 function planText({ version, changes, changes_omitted: omitted }: Plan): string {
-  if (changes.length === 0) return `Nothing differs from version ${version}.`;
+  if (changes.length === 0) return `No changes to version ${version}.`;
   return [
-    `Against version ${version}:`,
+    `Changes to version ${version}:`,
     ...changes.map(
       ({ path, from, to }) =>
         `  ${escapeUnseen(path)}: ${valueText(path, from)} → ${valueText(path, to)}`,
@@ -73,7 +73,7 @@ function planText({ version, changes, changes_omitted: omitted }: Plan): string 
   ].join('\n');
 }
 
-/** Shows how a file differs from what is configured. */
+/** Shows the changes that a file would make to the configuration. */
 export async function diff(target: CliTarget, output: Output, file: string): Promise<ExitCode> {
   const { plan } = await planOf(target, await readDocument(file));
   show(output, plan, () => planText(plan));
@@ -81,7 +81,7 @@ export async function diff(target: CliTarget, output: Output, file: string): Pro
   return plan.changes.length === 0 ? EXIT.ok : EXIT.no;
 }
 
-/** Asks a person; everything but a yes is a no, and so is the end of the input. */
+/** Asks for confirmation. Only `y` and `yes` confirm. Any other line, or the end of the input, declines. */
 export async function isConfirmed(output: Output, question: string): Promise<boolean> {
   output.note(`${question} [y/N]`);
   const lines = createInterface({ input: process.stdin });
@@ -92,7 +92,7 @@ export async function isConfirmed(output: Output, question: string): Promise<boo
   return false;
 }
 
-/** Shows what a file changes and, with a yes, puts it in the place of the configuration. */
+/** Shows the changes that a file makes and, once confirmed, replaces the configuration with it. */
 export async function apply(
   target: CliTarget,
   output: Output,
@@ -102,7 +102,7 @@ export async function apply(
   if (file === '-' && !isSure) {
     throw new CommandFailure(
       EXIT.usage,
-      'With the document on stdin there is nobody to ask: add --yes.',
+      'The command cannot ask for confirmation because standard input holds the document. Add --yes.',
     );
   }
   const document = await readDocument(file);
@@ -112,7 +112,7 @@ export async function apply(
   );
 }
 
-/** Shows a plan and, with a yes, makes it so: what was looked at, so that whoever came between is a conflict. */
+/** Shows a plan and applies it once confirmed. The ETag of the plan turns a concurrent change into a conflict. */
 async function change(
   output: Output,
   { plan, etag }: Awaited<ReturnType<typeof planOf>>,
@@ -125,9 +125,9 @@ async function change(
     if (output.isJson) show(output, { applied: false, plan }, () => '');
     return EXIT.ok;
   }
-  // Nobody says yes to what was not shown.
+  // In JSON mode the plan is printed on standard error, because the question refers to it.
   if (!isSure && output.isJson) output.note(planText(plan));
-  if (!isSure && !(await isConfirmed(output, 'Apply this?'))) {
+  if (!isSure && !(await isConfirmed(output, 'Apply these changes?'))) {
     show(output, { applied: false, plan }, () => 'Nothing was changed.');
     return EXIT.no;
   }
@@ -136,7 +136,6 @@ async function change(
   return EXIT.ok;
 }
 
-/** Shows the versions that are kept. */
 export async function listVersions(target: CliTarget, output: Output): Promise<void> {
   const kept = taken(await target.admin('listVersions'));
   show(output, kept, () =>
@@ -147,22 +146,22 @@ export async function listVersions(target: CliTarget, output: Output): Promise<v
   );
 }
 
-/** A way back: everything as at a version, or one change taken back. */
+/** A rollback to a version, or the undoing of the change that made a version. */
 export interface RollbackOptions {
   readonly version?: number;
   readonly undo?: number;
   readonly conflicts?: 'refuse' | 'keep' | 'overwrite';
 }
 
-/** Shows what a way back changes and, with a yes, goes it. */
+/** Shows the changes that a rollback makes and applies them once confirmed. */
 export async function rollBack(
   target: CliTarget,
   output: Output,
-  way: RollbackOptions,
+  options: RollbackOptions,
   isSure: boolean,
 ): Promise<ExitCode> {
-  const planned = await planOf(target, way, 'rollback');
+  const planned = await planOf(target, options, 'rollback');
   return change(output, planned, isSure, (ifMatch) =>
-    target.admin('rollBack', { body: way, ifMatch }),
+    target.admin('rollBack', { body: options, ifMatch }),
   );
 }

@@ -6,23 +6,26 @@ import type { AttentionRule } from '../../../src/contract/attention-rules.ts';
 import { plural, spanWords } from '../../../src/core/words/figures.ts';
 import { taken, type CliTarget } from '../target.ts';
 
-/** One thing that a doctor looked at. */
+/** The result of one check of `headgate doctor`. */
 export interface DoctorFinding {
   readonly check: string;
   readonly result: 'ok' | 'missing' | 'failed' | 'skipped';
   readonly detail: string;
 }
 
-/** Maximum difference between the clocks: signatures of webhooks are refused beyond 5 minutes, and times in lists mislead before. */
+/**
+ * Maximum difference between the clocks. Receivers reject webhook signatures beyond 5 minutes, and times in lists mislead
+ * well before that.
+ */
 const SKEW_MS_MAX = 5_000;
 
-/** Minimum room on the disk of a data folder, in bytes. */
+/** Minimum free space on the disk of a data folder, in bytes. */
 const ROOM_BYTES_MIN = 256 * 1024 * 1024;
 
-/** Entries of the list that are shown one by one. */
+/** Maximum attention entries of one check that are listed individually. */
 const SHOWN_MAX = 20;
 
-/** Checks that the list of what needs a person is divided into. */
+/** The attention list is split into these checks. */
 const CHECKS = ['group state', 'refused calls', 'secrets', 'warnings'] as const;
 
 const CHECK_OF: Partial<Record<AttentionRule, (typeof CHECKS)[number]>> = {
@@ -36,27 +39,27 @@ const CHECK_OF: Partial<Record<AttentionRule, (typeof CHECKS)[number]>> = {
 
 const WELL: Readonly<Record<(typeof CHECKS)[number], string>> = {
   'group state': 'no group needs attention',
-  'refused calls': 'none in the last 10 minutes that an operator can mend',
-  secrets: 'all secrets that the configuration names are set',
-  warnings: 'no warning of the configuration',
+  'refused calls': 'none in the last 10 minutes that require action',
+  secrets: 'all secrets named in the configuration are set',
+  warnings: 'the configuration has no warnings',
 };
 
-/** Reads what needs a person, and compares the clocks and the versions by the same answer. */
+/** Reads the attention list. The same response supplies the clock and the configuration version. */
 export async function deploymentFindings(
   target: CliTarget,
   release: string,
 ): Promise<DoctorFinding[]> {
-  const askedAt = Date.now();
+  const sentAt = Date.now();
   const answer = await target.admin('getAttention', {});
-  const tookMs = Date.now() - askedAt;
+  const tookMs = Date.now() - sentAt;
   if (!answer.ok && answer.status === 404) {
-    const detail = 'the server is of an older release, which does not find it';
+    const detail = 'the server runs an older release that does not report it';
     return [{ check: 'attention', result: 'skipped', detail }];
   }
   const { at, version, attention, left_out: leftOut } = taken(answer);
   return [
     ...attentionFindings(attention, leftOut),
-    clockFinding(Date.parse(at) - (askedAt + tookMs / 2), tookMs),
+    clockFinding(Date.parse(at) - (sentAt + tookMs / 2), tookMs),
     await versionFinding(target, release, version),
   ];
 }
@@ -77,15 +80,15 @@ function attentionFindings(all: readonly Attention[], leftOut: number): DoctorFi
   });
 }
 
-/** Compares the clock of the deployment with the one here. What the request took is in doubt. */
+/** Compares the clock of the deployment with the local one. The duration of the request is the margin of error. */
 function clockFinding(aheadMs: number, tookMs: number): DoctorFinding {
   const check = 'clock';
   const skewMs = Math.max(0, Math.abs(aheadMs) - tookMs / 2);
   if (skewMs <= SKEW_MS_MAX) {
-    return { check, result: 'ok', detail: 'the deployment and this machine agree' };
+    return { check, result: 'ok', detail: 'the clocks of the deployment and this machine agree' };
   }
-  const way = aheadMs > 0 ? 'ahead of' : 'behind';
-  const detail = `the deployment is ${spanWords(skewMs)} ${way} this machine. Synchronize both with NTP`;
+  const side = aheadMs > 0 ? 'ahead of' : 'behind';
+  const detail = `the clock of the deployment is ${spanWords(skewMs)} ${side} this machine's. Synchronize both with NTP`;
   return { check, result: 'failed', detail };
 }
 
@@ -96,39 +99,47 @@ async function versionFinding(
 ): Promise<DoctorFinding> {
   const check = 'versions';
   const answer = await admin('getIsolate', {});
-  const theirs = answer.ok ? (answer.body.release ?? null) : null;
+  const served = answer.ok ? (answer.body.release ?? null) : null;
   const ofConfig = `configuration version ${version}`;
-  if (theirs === release) {
-    return { check, result: 'ok', detail: `Headgate ${release} here and there, ${ofConfig}` };
+  if (served === release) {
+    return { check, result: 'ok', detail: `Headgate ${release} on both sides, ${ofConfig}` };
   }
-  const there = theirs === null ? 'an older release' : `Headgate ${theirs}`;
-  const detail = `this command is of Headgate ${release}, the server is ${there} (${ofConfig}). Install the same release for both`;
+  const there = served === null ? 'an older release' : `Headgate ${served}`;
+  const detail = `this command is Headgate ${release}, the server runs ${there} (${ofConfig}). Install the same release on both sides`;
   return { check, result: 'failed', detail };
 }
 
-/** Checks the data folder of a Headgate that is hosted on this machine: that it can be written to, and has room. */
+/** Checks that the data folder of a local `headgate serve` is writable and has free space. */
 export async function diskFinding(folder: string | null): Promise<DoctorFinding> {
   const check = 'disk';
   if (folder === null) {
-    return { check, result: 'skipped', detail: 'for headgate serve on this machine: --data DIR' };
+    return {
+      check,
+      result: 'skipped',
+      detail: 'only for headgate serve on this machine. Name its folder with --data',
+    };
   }
   const path = resolve(folder);
   try {
     const found = await stat(path);
     if (!found.isDirectory()) {
-      return { check, result: 'failed', detail: `${path} is no folder. Name the one of serve` };
+      return {
+        check,
+        result: 'failed',
+        detail: `${path} is not a folder. Name the data folder of headgate serve`,
+      };
     }
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
     const { bavail, bsize } = await statfs(path);
     const free = bavail * bsize;
-    const room = `${Math.floor(free / 1024 / 1024).toLocaleString('en')} MiB free`;
+    const space = `${Math.floor(free / 1024 / 1024).toLocaleString('en')} MiB free`;
     if (free >= ROOM_BYTES_MIN) {
-      return { check, result: 'ok', detail: `${path} can be written to, ${room}` };
+      return { check, result: 'ok', detail: `${path} is writable, ${space}` };
     }
-    return { check, result: 'failed', detail: `${path} has only ${room}. Make room on its disk` };
+    return { check, result: 'failed', detail: `${path} has only ${space}. Free up disk space` };
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    const detail = `${path} cannot be read and written (${code}). Name the folder of serve, and run this as its user`;
+    const detail = `${path} is not readable and writable (${code}). Name the data folder of headgate serve, and run this as the same user`;
     return { check, result: 'failed', detail };
   }
 }

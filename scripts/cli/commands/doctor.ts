@@ -5,55 +5,53 @@ import { show, tableOf, type Output } from '../output.ts';
 import { ask, taken, type CliTarget } from '../target.ts';
 import { deploymentFindings, diskFinding, type DoctorFinding } from './deployment-checks.ts';
 
-/** Maximum providers that are asked at a time. */
 const PROVIDERS_AT_ONCE = 6;
 
-/** How long a provider may take to say which models it has. */
+/** Timeout of a provider's list of models. */
 const PROVIDER_WAIT_MS = 10_000;
 
-/** How long the answer to the call may take, with its wait in the queue. */
+/** Timeout of the test call, including its wait in the queue. */
 const CALL_WAIT_MS = 60_000;
 
-/** Maximum length of what is said of a finding: it stands last in its line. */
+/** The detail is the last column, so it may be longer than other cells. */
 const DETAIL_LENGTH_MAX = 300;
 
-/** The data folder of `headgate serve`, where none is named. */
+/** Default data folder of `headgate serve`. */
 const DATA_FOLDER = '.headgate';
 
-/** Beginnings of what the first page says of something that is missing. */
-const IS_MISSING = /^(?:MISSING|REFUSED|CLOSED|OUT OF REACH)/;
+/** First words of faults on the start page, as in `home.ts`. The last three are those of older releases. */
+const IS_MISSING = /^(?:MISSING|UNUSABLE|DISABLED|UNREACHABLE|REFUSED|CLOSED|OUT OF REACH)/;
 
-/** Choices of whoever asks a doctor. */
 export interface DoctorOptions {
-  /** A model to be called once for a token. */
+  /** Model of the test call, which requests one token. Absent: no test call. */
   readonly model?: string;
-  /** Asks every built-in provider, not those alone that are configured. */
+  /** Checks every built-in provider instead of the configured ones only. */
   readonly all: boolean;
-  /** The key of the calls; null: they are sent without one. */
+  /** Gateway key of the calls. null sends them without one. */
   readonly key: string | null;
-  /** The data folder of a Headgate on this machine. Absent: the default one, if it is there and the address is of this machine. */
+  /** Data folder of a local Headgate. Absent: the default folder, if it exists and the URL names this machine. */
   readonly data?: string;
-  /** The release of this command. */
+  /** Release of this command. */
   readonly release: string;
 }
 
-/** Looks at a deployment: what is set up, what is missing, what its providers answer, one call. */
+/** Checks a deployment: its set-up, its state, its providers, and one call. */
 export async function doctor(
   target: CliTarget,
   output: Output,
   options: DoctorOptions,
 ): Promise<ExitCode> {
   const setUp = await setUpFindings(target.url);
-  const who = await tokenFinding(target);
+  const session = await tokenFinding(target);
   const inside =
-    who.result === 'ok'
+    session.result === 'ok'
       ? [
           ...(await deploymentFindings(target, options.release)),
           ...(await providerFindings(target, options)),
         ]
       : ['group state', 'providers'].map(needsToken);
   const disk = await diskFinding(folderOf(target.url, options.data));
-  const findings = [...setUp, who, ...inside, disk, await callFinding(target.url, options)];
+  const findings = [...setUp, session, ...inside, disk, await callFinding(target.url, options)];
   const rows = findings.map(({ check, result, detail }) => [check, result, detail]);
   show(output, { url: target.url, findings }, () =>
     tableOf(['check', 'result', 'detail'], rows, DETAIL_LENGTH_MAX),
@@ -66,20 +64,23 @@ function needsToken(check: string): DoctorFinding {
   return { check, result: 'skipped', detail: 'needs a token' };
 }
 
-/** The data folder to look at. null: the Headgate runs elsewhere, or not by `headgate serve` in this folder. */
+/** Returns the data folder to check. null means that Headgate runs elsewhere, or without a data folder here. */
 function folderOf(url: string, data: string | undefined): string | null {
   if (data !== undefined) return data;
   const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(new URL(url).hostname);
   return isHere && existsSync(DATA_FOLDER) ? DATA_FOLDER : null;
 }
 
-/** Reads the first page, which needs no token. */
+/** Reads the start page, which needs no token. */
 async function setUpFindings(url: string): Promise<DoctorFinding[]> {
   const response = await ask(`${url}/`);
   const page = await response.text();
   const [, list] = page.split('\nSet up:\n');
   if (list === undefined) {
-    throw new CommandFailure(EXIT.unreachable, `What answers at ${url} is no Headgate.`);
+    throw new CommandFailure(
+      EXIT.unreachable,
+      `The server at ${url} is not Headgate. Check the URL.`,
+    );
   }
   const lines = list.split('\n').filter((line) => line.trim() !== '');
   return lines.map((line) => {
@@ -92,34 +93,33 @@ async function setUpFindings(url: string): Promise<DoctorFinding[]> {
   });
 }
 
-/** Finds out as whom we ask. */
+/** Checks the token and reports its actor and role. */
 async function tokenFinding({ admin, token }: CliTarget): Promise<DoctorFinding> {
   const check = 'token';
   if (token === null) {
-    return { check, result: 'skipped', detail: 'none given; set HEADGATE_TOKEN for the rest' };
+    return { check, result: 'skipped', detail: 'no token. Set HEADGATE_TOKEN to run all checks' };
   }
   const answer = await admin('getSession');
-  if (!answer.ok) return { check, result: 'failed', detail: `refused with ${answer.status}` };
+  if (!answer.ok) return { check, result: 'failed', detail: `rejected with ${answer.status}` };
   const { actor, role } = taken(answer);
   return { check, result: 'ok', detail: `${actor}, role ${role}` };
 }
 
-/** Why a provider is not asked. */
-const NEEDS_KEY = 'set HEADGATE_KEY to ask it with a gateway key';
+const NEEDS_KEY = 'needs a gateway key. Set HEADGATE_KEY to check it';
 
 interface DoctorTarget {
   readonly id: string;
   readonly url: string;
 }
 
-/** Asks each provider for its models, which costs nothing: that it answers at all shows the way to it. */
+/** Requests each provider's list of models, which is free. Any response shows that Headgate reaches the provider. */
 async function providerFindings(
   target: CliTarget,
   options: DoctorOptions,
 ): Promise<DoctorFinding[]> {
   const { upstreams } = taken(await target.admin('listUpstreams', { query: { limit: 1_000 } }));
   const findings: DoctorFinding[] = [];
-  const places: DoctorTarget[] = [];
+  const providers: DoctorTarget[] = [];
   for (const each of upstreams) {
     const isUsed = each.configured !== null || each.secret !== null || each.groups.length > 0;
     if (!each.enabled || !(isUsed || options.all)) continue;
@@ -128,36 +128,42 @@ async function providerFindings(
       findings.push({
         check: each.id,
         result: 'missing',
-        // Servers of older releases send no fault.
-        detail: `the secret ${name} ${fault ?? 'is not set'}. ${how}`,
+        // Older releases send no `fault`.
+        detail: `the secret \`${name}\` ${fault ?? 'is not set'}. ${how}`,
       });
     }
     if (each.secret !== null && options.key === null) {
-      // Asked without a key, it would count as a refused call, which the next doctor finds.
+      // A request without a key would count as a refused call, and the next run would report it.
       findings.push({ check: each.id, result: 'skipped', detail: NEEDS_KEY });
       continue;
     }
     const at = each.openai_at ?? each.anthropic_at;
-    if (at !== null) places.push({ id: each.id, url: `${target.url}/${each.id}${at}/models` });
+    if (at !== null) providers.push({ id: each.id, url: `${target.url}/${each.id}${at}/models` });
   }
-  if (places.length === 0 && findings.length === 0) {
-    return [{ check: 'providers', result: 'skipped', detail: 'none configured; --all asks each' }];
+  if (providers.length === 0 && findings.length === 0) {
+    return [
+      {
+        check: 'providers',
+        result: 'skipped',
+        detail: 'none configured. Use --all to check all built-in providers',
+      },
+    ];
   }
   return [
     ...findings,
-    ...(await mapConcurrently(places, PROVIDERS_AT_ONCE, (place) =>
-      askProvider(place, options.key),
+    ...(await mapConcurrently(providers, PROVIDERS_AT_ONCE, (provider) =>
+      checkProvider(provider, options.key),
     )),
   ];
 }
 
-/** Headers of a call, with the key for providers of either shape. */
+/** Headers that both OpenAI and Anthropic routes accept. */
 const headersOf = (key: string | null): Record<string, string> => ({
   'anthropic-version': '2023-06-01',
   ...(key === null ? {} : { authorization: `Bearer ${key}` }),
 });
 
-async function askProvider(
+async function checkProvider(
   { id: check, url }: DoctorTarget,
   key: string | null,
 ): Promise<DoctorFinding> {
@@ -171,38 +177,38 @@ async function askProvider(
       return { check, result: 'skipped', detail: NEEDS_KEY };
     }
     if (reason !== null) {
-      const what = reason === 'upstream_unreachable' ? 'cannot reach it' : 'refused';
+      const what = reason === 'upstream_unreachable' ? 'cannot reach it' : 'rejected the request';
       return { check, result: 'failed', detail: `Headgate ${what} (${reason})` };
     }
     const { status } = response;
-    const wantsKey = status === 401 || status === 403;
+    const needsKey = status === 401 || status === 403;
     const took = `in ${ms} ms`;
     const isPage = response.headers.get('content-type')?.includes('text/html') === true;
     if (isPage && status < 400) {
-      const detail = `answers ${status} ${took} with a web page, not with a list of models: check base_url`;
+      const detail = `returned ${status} ${took} with a web page instead of a list of models. Check \`base_url\``;
       return { check, result: 'failed', detail };
     }
     if (status === 404) {
-      const detail = `answers 404 ${took}: it has no list of models, or base_url is wrong`;
+      const detail = `returned 404 ${took}. It has no list of models, or \`base_url\` is wrong`;
       return { check, result: 'ok', detail };
     }
-    const detail = `answers ${status} ${took}${wantsKey && key === null ? ', and wants a key' : ''}`;
-    const isWell = status < 400 || (wantsKey && key === null);
+    const detail = `returned ${status} ${took}${needsKey && key === null ? ' because it requires a key' : ''}`;
+    const isWell = status < 400 || (needsKey && key === null);
     return { check, result: isWell ? 'ok' : 'failed', detail };
   } catch (error) {
     return { check, result: 'failed', detail: silence(error, PROVIDER_WAIT_MS) };
   }
 }
 
-/** Words a request that was not answered: what was slow is the provider, or the queue before it. */
+/** Describes a request without a response. A timeout may be due to the provider or to the queue. */
 const silence = (error: unknown, waitMs: number): string =>
-  error instanceof TooLate ? `no answer within ${waitMs / 1_000} s` : (error as Error).message;
+  error instanceof TooLate ? `no response within ${waitMs / 1_000} s` : (error as Error).message;
 
-/** Makes one call for one token, if a model was named: it is the only one that may cost. */
+/** Makes one call for one token if a model is named. It is the only check that may cost money. */
 async function callFinding(url: string, { model, key }: DoctorOptions): Promise<DoctorFinding> {
   const check = 'test call';
   if (model === undefined) {
-    return { check, result: 'skipped', detail: 'name a --model to make one; it may cost a token' };
+    return { check, result: 'skipped', detail: 'set --model to make one. It may cost one token' };
   }
   const startedAt = performance.now();
   const request = {
@@ -223,11 +229,10 @@ async function callFinding(url: string, { model, key }: DoctorOptions): Promise<
   }
 }
 
-/** Says how the call ended. */
 function callEnd(response: Response, ms: number): DoctorFinding {
   const reason = response.headers.get('headgate-reason');
   const groups = response.headers.get('headgate-groups');
-  const by = reason === null ? 'the provider answers' : `Headgate refused (${reason}) with`;
+  const by = reason === null ? 'the provider returned' : `Headgate rejected it (${reason}) with`;
   const where = groups === null ? '' : `, groups ${groups}`;
   return {
     check: 'test call',

@@ -22,10 +22,13 @@ import { convertFlags } from '../shaper/convert-flags.ts';
 import { shortGroup, shortUpstream } from '../without-defaults.ts';
 import { readDocument, readText } from './config.ts';
 
-/** Systems whose configurations are turned into ours, as the command names them. */
+/** Systems whose configurations can be imported, as the command names them. */
 export const FOREIGN_SYSTEMS: readonly string[] = [...DOCUMENT_SYSTEMS, 'shaper'];
 
-/** Turns a file of another system into our shape. Nobody is asked: it is read and changed before it is applied. */
+/**
+ * Converts a file of another system into a Headgate configuration. It asks for no confirmation, because the result is
+ * reviewed before it is applied.
+ */
 export async function importFile(
   output: Output,
   system: string,
@@ -51,8 +54,8 @@ export async function importFile(
 }
 
 /**
- * Leaves out what `apply` would refuse at any Headgate. The operator's own upstreams are not known here, nor whether that
- * Headgate reaches private addresses.
+ * Removes what `apply` would reject on every deployment. The operator's own upstreams are unknown here, and so is whether
+ * the deployment may reach private addresses.
  */
 function refuseWrong({
   config,
@@ -72,7 +75,7 @@ function refuseWrong({
 
 const ANYWHERE = { privateUpstreams: true, jurisdiction: null };
 
-/** Lists the warnings of a configuration, and what `apply` refuses on Cloudflare alone. */
+/** Lists the warnings of a configuration, and what `apply` rejects on Cloudflare only. */
 function warningsOf(config: Config): string[] {
   const { warnings } = checkConfig(config, BUILT_IN_UPSTREAMS, ANYWHERE);
   const ownKeys = ownKeyWarnings({ ...config, groups: [] }, config, (each) =>
@@ -82,7 +85,7 @@ function warningsOf(config: Config): string[] {
   const onCloudflare = checkConfig(config, BUILT_IN_UPSTREAMS, there).errors;
   return [
     ...onCloudflare.map(
-      ({ path, message }) => `On Cloudflare, headgate apply refuses this: ${path}: ${message}.`,
+      ({ path, message }) => `On Cloudflare, headgate apply rejects this: ${path}: ${message}.`,
     ),
     ...warnings,
     ...ownKeys,
@@ -95,16 +98,13 @@ async function writeText(file: string, text: string): Promise<void> {
   });
 }
 
-/** Refuses addresses with what may open something: they would be repeated. */
+/** Rejects URLs that may contain credentials, because the output would repeat them. */
 function refuseCredentials({ upstreams }: Config): void {
   for (const { id, base_url: base } of upstreams) {
     const { username, password, search } = new URL(base ?? 'https://none');
     if (username + password + search === '') continue;
-    const what = `The address of the upstream "${id}" has a user name, a password or a query`;
-    throw new CommandFailure(
-      EXIT.invalid,
-      `${what}. Take it out: keys become secrets of their own.`,
-    );
+    const what = `The URL of upstream \`${id}\` contains a user name, a password or a query`;
+    throw new CommandFailure(EXIT.invalid, `${what}. Remove it, and store keys as secrets.`);
   }
 }
 
@@ -117,10 +117,10 @@ function fromDocument(system: string, document: unknown): Extract<Imported, { re
   const fields = Array.isArray(document) ? ['list'] : Object.keys(Object(document));
   const known = fieldsOfSystem(system);
   if (!known.some((field) => fields.includes(field))) {
-    const wanted = known.filter((field) => field !== 'list').join(', ');
+    const expected = known.filter((field) => field !== 'list').join(', ');
     throw new CommandFailure(
       EXIT.invalid,
-      `That is no configuration of ${system}: expected ${wanted}.`,
+      `The file is not a ${system} configuration. Expected one of these fields: ${expected}.`,
     );
   }
   const imported = importConfig(document, { system, env: process.env });
@@ -141,7 +141,7 @@ function refusal(errors: readonly FieldError[]): CommandFailure {
   return new CommandFailure(EXIT.invalid, lines.join('\n'));
 }
 
-/** Leaves out whatever is as it would be anyway. */
+/** Removes fields that have their default value. */
 function short({ upstreams, groups }: Config): object {
   return {
     ...(upstreams.length === 0 ? {} : { upstreams: upstreams.map(shortUpstream) }),

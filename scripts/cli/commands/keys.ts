@@ -1,13 +1,13 @@
 import type { AdminRequest } from '../../../src/contract/admin/client.ts';
+import { plural } from '../../../src/core/words/figures.ts';
 import { isConfirmed } from './config.ts';
 import { EXIT, type ExitCode } from '../failure.ts';
 import { show, noteAll, span, table, type Output } from '../output.ts';
 import { taken, type CliTarget } from '../target.ts';
 
-/** Keys of one page. */
 const PAGE = 1_000;
 
-/** Shows the keys of callers, without anything that opens. */
+/** Lists the gateway keys. Secrets are never shown. */
 export async function listKeys(target: CliTarget, output: Output): Promise<void> {
   const keys: KeyRow[] = [];
   let cursor: string | null = null;
@@ -21,14 +21,14 @@ export async function listKeys(target: CliTarget, output: Output): Promise<void>
   } while (cursor !== null);
   show(output, { keys }, () =>
     keys.length === 0
-      ? 'There are none: callers bring their own provider keys.'
+      ? 'No gateway keys. Callers use their own provider keys.'
       : table(
           ['key', 'state', 'groups', 'slots', 'expires', 'note'],
           keys.map((key) => [
             key.id,
             key.state,
             key.groups.join(' ') || 'all',
-            key.limits.max_concurrency ?? 'any',
+            key.limits.max_concurrency ?? 'unlimited',
             key.expires_at,
             key.note,
           ]),
@@ -45,12 +45,12 @@ interface KeyRow {
   readonly note: string;
 }
 
-/** Whether a change is made without asking, as `--yes` has it. */
 interface ConfirmOptions {
+  /** Makes the change without asking for confirmation. */
   readonly yes?: boolean;
 }
 
-/** A change of a key, and the question before it. */
+/** A change of a key, and the confirmation that it may require. */
 interface KeyChange {
   readonly preview: AdminRequest<'previewKey'>;
   readonly question: string;
@@ -60,8 +60,8 @@ interface KeyChange {
 }
 
 /**
- * Makes a change of a key. If it has warnings, such as calls of the last hour that it would refuse, it asks first: only on a
- * terminal, because scripts take the key from standard output.
+ * Changes a key. If the change has warnings, such as calls of the last hour that it would reject, it asks for confirmation
+ * first. It asks on a terminal only, because scripts read the key from standard output.
  */
 async function change(
   { admin }: CliTarget,
@@ -69,7 +69,7 @@ async function change(
   { preview, question, isSure, make }: KeyChange,
 ): Promise<ExitCode> {
   const previewed = isSure || !process.stdin.isTTY ? null : await admin('previewKey', preview);
-  // If the preview fails, the change itself says what is wrong.
+  // If the preview fails, the change itself reports the error.
   const shown = previewed?.ok === true ? previewed.body.warnings : [];
   noteAll(output, shown);
   if (shown.length > 0 && !(await isConfirmed(output, question))) {
@@ -84,7 +84,6 @@ async function change(
   return EXIT.ok;
 }
 
-/** Fields of a new key that can be chosen here. */
 export interface NewKeyFields extends ConfirmOptions {
   readonly groups?: string[];
   readonly allow?: string[];
@@ -93,7 +92,7 @@ export interface NewKeyFields extends ConfirmOptions {
   readonly slots?: number;
 }
 
-/** Makes a key. The key alone goes to standard output, so that a script can take it. */
+/** Creates a key. Standard output contains only the key, for scripts. */
 export function createKey(
   target: CliTarget,
   output: Output,
@@ -114,20 +113,19 @@ export function createKey(
     isSure: yes === true,
     make: async () => {
       const answer = taken(await target.admin('createKey', { body }));
-      output.note('The key, shown this once:');
+      output.note('Key (shown only once):');
       show(output, answer, () => answer.secret);
       return answer.warnings;
     },
   });
 }
 
-/** How a key is rotated. */
 export interface Rotation extends ConfirmOptions {
-  /** How long the key before opens, in milliseconds. Absent: a day. */
+  /** How long the previous key stays valid, in milliseconds. Absent: one day. */
   readonly grace?: number;
 }
 
-/** Makes a new key under the same id; the one before opens on for a while. */
+/** Replaces the secret of a key. The previous secret stays valid for the grace period. */
 export function rotateKey(
   target: CliTarget,
   output: Output,
@@ -144,7 +142,7 @@ export function rotateKey(
       const until = answer.key.previous_expires_at;
       const left = until === null ? 0 : Date.parse(until) - Date.now();
       output.note(
-        `The new key, shown this once. ${left > 0 ? `The one before opens for ${span(left)} more.` : 'The one before opens no more.'}`,
+        `New key (shown only once). ${left > 0 ? `The previous key stays valid for ${span(left)}.` : 'The previous key is no longer valid.'}`,
       );
       show(output, answer, () => answer.secret);
       return answer.warnings;
@@ -152,7 +150,7 @@ export function rotateKey(
   });
 }
 
-/** Takes a key back. */
+/** Revokes a key. */
 export function revokeKey(
   target: CliTarget,
   output: Output,
@@ -168,8 +166,8 @@ export function revokeKey(
       const { waiters_cancelled: cancelled } = answer;
       show(output, answer, () =>
         [
-          `${id} opens nothing within 5 seconds; what is in flight goes on.`,
-          ...(cancelled > 0 ? [`${cancelled} of its calls that waited were refused.`] : []),
+          `Key \`${id}\` is revoked and stops working within 5 seconds. Its calls in flight continue.`,
+          ...(cancelled > 0 ? [`Cancelled ${plural(cancelled, 'queued call')}.`] : []),
         ].join('\n'),
       );
       return answer.warnings;
@@ -177,7 +175,7 @@ export function revokeKey(
   });
 }
 
-/** Removes a key and forgets it. */
+/** Revokes a key and removes it from the list. */
 export function deleteKey(
   target: CliTarget,
   output: Output,
@@ -190,13 +188,13 @@ export function deleteKey(
     isSure: yes === true,
     make: async () => {
       const answer = taken(await target.admin('deleteKey', { params: { id } }));
-      show(output, answer, () => `${id} is forgotten.`);
+      show(output, answer, () => `Key \`${id}\` is deleted.`);
       return answer.warnings;
     },
   });
 }
 
-/** The preview of a change after which a key opens nothing. */
+/** The preview of a change after which the current secret is no longer valid. */
 const ending = (id: string): Pick<KeyChange, 'preview'> => ({
   preview: { params: { id }, query: { as: 'revoke' } },
 });

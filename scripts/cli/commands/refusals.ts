@@ -1,10 +1,9 @@
+import { plural } from '../../../src/core/words/figures.ts';
 import { show, noteAll, span, table, type Output } from '../output.ts';
 import { taken, type CliTarget } from '../target.ts';
 
-/** Maximum rows shown. */
 const ROWS_MAX = 100;
 
-/** Filters of the list. */
 export interface RefusalFilters {
   readonly reason?: string;
   readonly key?: string;
@@ -14,7 +13,7 @@ export interface RefusalFilters {
   readonly since?: string;
 }
 
-/** Shows calls that Headgate itself refused within the last hour, and what to do about each reason. */
+/** Lists calls that Headgate rejected within the last hour, with advice for each reason. */
 export async function showRefusals(
   target: CliTarget,
   output: Output,
@@ -26,7 +25,7 @@ export async function showRefusals(
   const { refusals, left_out: leftOut } = answer;
   show(output, answer, () =>
     refusals.length === 0
-      ? 'No matching refused calls within the last hour.'
+      ? 'No matching refused calls in the last hour.'
       : table(
           ['reason', 'calls', 'key', 'team', 'group', 'upstream', 'model', 'last'],
           refusals.map((one) => [
@@ -42,7 +41,7 @@ export async function showRefusals(
         ),
   );
   if (output.isJson) return;
-  if (leftOut > 0) output.note(`${leftOut} more rows are not shown. Narrow the list.`);
+  if (leftOut > 0) output.note(`${plural(leftOut, 'more row')} not shown. Narrow the list.`);
   const advice = new Map(refusals.map(({ reason, advice: text }) => [reason, text]));
   noteAll(
     output,

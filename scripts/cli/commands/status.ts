@@ -9,10 +9,8 @@ import type { Output } from '../output.ts';
 import { noteAll, show, span, table } from '../output.ts';
 import { taken, takenOf, type CliTarget } from '../target.ts';
 
-/** Maximum groups that are asked at a time. */
 const GROUPS_AT_ONCE = 8;
 
-/** Reads the state of one group, or of all. */
 async function statusOf(
   target: CliTarget,
   group: string | undefined,
@@ -33,8 +31,8 @@ function stopsOf({ name, about, scopes = [], ...group }: GroupStatus): string[] 
     const { about: calls, member, queued, pause } = one;
     const at = member === undefined ? '' : ` at ${member}`;
     const count = queued === 0 ? '' : `, ${queued} queued`;
-    const said = pause?.message ? `: ${pause.message}` : '';
-    return `${name}: only ${scopeWords(calls)}${at}: ${stateOf(one)}${count}${said}`;
+    const message = pause?.message ? `: ${pause.message}` : '';
+    return `${name}: only ${scopeWords(calls)}${at}: ${stateOf(one)}${count}${message}`;
   });
 }
 
@@ -51,7 +49,7 @@ function stateOf({
   return limit === null ? 'limited' : `limited to ${plural(limit, 'slot')}`;
 }
 
-/** Returns lines for the waits of a group that its row does not show: nothing ends, or its calls wait elsewhere. */
+/** Returns lines for waits that the table does not show: no call ends, or the calls of the group wait elsewhere. */
 function waitsOf({
   name,
   stalled_ms: stalledMs,
@@ -67,7 +65,7 @@ function waitsOf({
   ];
 }
 
-/** Reads what needs a person, of one group or of all. null: the server is of an older release. */
+/** Reads the attention list of one group or of all groups. null means that the server runs an older release. */
 async function readAttention(
   { admin }: CliTarget,
   group: string | undefined,
@@ -78,7 +76,7 @@ async function readAttention(
   return group === undefined ? attention : attention.filter((one) => one.group === group);
 }
 
-/** Writes what needs a person, a line each with what to do, the worst first. */
+/** Prints the attention list, one line for each entry with its advice. The most severe entry is first. */
 function showAttention(output: Output, attention: readonly Attention[] | null): void {
   if (attention === null) return;
   if (attention.length === 0) return output.note('Needs attention: nothing.');
@@ -92,7 +90,7 @@ function showAttention(output: Output, attention: readonly Attention[] | null): 
   );
 }
 
-/** Shows what each group does at this moment, and what needs a person. */
+/** Shows the state of each group, and the attention list. */
 export async function showStatus(
   target: CliTarget,
   output: Output,
@@ -103,7 +101,7 @@ export async function showStatus(
     readAttention(target, group),
   ]);
   show(output, { ...status, attention }, () => {
-    if (status.groups.length === 0) return 'No group has been called yet, and none is configured.';
+    if (status.groups.length === 0) return 'No groups are configured, and no calls have arrived.';
     const head = ['group', 'state', 'in use', 'limit', 'queued', 'oldest', 'p95', '$ today'];
     return table(
       head,
@@ -111,7 +109,7 @@ export async function showStatus(
         each.name,
         each.state,
         each.in_use,
-        each.limit.effective ?? 'any',
+        each.limit.effective ?? 'unlimited',
         each.queued,
         each.oldest_wait_ms ? span(each.oldest_wait_ms) : null,
         each.wait_p95_ms === null ? null : span(each.wait_p95_ms),
@@ -129,7 +127,7 @@ export async function showStatus(
   }
 }
 
-/** Lists the groups that hold or queue anything; with a name that one alone. */
+/** Lists the groups for which `isBusy` holds, or only the named group. */
 async function busyGroups(
   target: CliTarget,
   group: string | undefined,
@@ -140,7 +138,7 @@ async function busyGroups(
   return groups.filter(isBusy).map(({ name }) => name);
 }
 
-/** Lists who holds a slot, of one group or of all, oldest first. */
+/** Lists the leases of one group or of all groups, oldest first. */
 export async function allLeases(target: CliTarget, group: string | undefined) {
   const groups = await busyGroups(target, group, ({ in_use: inUse }) => inUse > 0);
   const lists = await mapConcurrently(groups, GROUPS_AT_ONCE, async (name) => {
@@ -151,7 +149,7 @@ export async function allLeases(target: CliTarget, group: string | undefined) {
   return joined(lists, (a, b) => b.age_ms - a.age_ms);
 }
 
-/** Lists who waits, of one group or of all; in each group the next one first. */
+/** Lists the queued calls of one group or of all groups. Within a group, the next one is first. */
 async function allWaiters(target: CliTarget, group: string | undefined) {
   const groups = await busyGroups(target, group, ({ queued }) => queued > 0);
   const lists = await mapConcurrently(groups, GROUPS_AT_ONCE, async (name) => {
@@ -159,10 +157,10 @@ async function allWaiters(target: CliTarget, group: string | undefined) {
     const list = await takenOf(target, name, answer);
     const { waiters, unreachable } = list;
     const items = waiters.map((waiter) => ({ group: name, ...waiter }));
-    // An older release does not send them.
+    // Older releases do not send `waiting_elsewhere`.
     return { name, items, unreachable, elsewhere: list.waiting_elsewhere ?? [] };
   });
-  // Of all groups, calls that wait elsewhere are listed where they wait.
+  // Without a group, calls that wait elsewhere are already in the list of the other group.
   const elsewhere = group === undefined ? [] : lists.flatMap((list) => list.elsewhere);
   return { ...joined(lists, () => 0), elsewhere };
 }
@@ -186,10 +184,10 @@ const notAnswering = (
   unreachable: readonly { group: string; partition: string | null; error: string }[],
 ): string[] =>
   unreachable.map(
-    ({ group, partition, error }) => `${group} ${partition ?? ''} does not answer: ${error}`,
+    ({ group, partition, error }) =>
+      `${group}${partition === null ? '' : ` ${partition}`} did not respond: ${error}`,
   );
 
-/** Shows who holds the slots. */
 export async function showLeases(
   target: CliTarget,
   output: Output,
@@ -198,7 +196,7 @@ export async function showLeases(
   const { items, unreachable } = await allLeases(target, group);
   show(output, { leases: items, unreachable }, () =>
     items.length === 0
-      ? 'No slot is held.'
+      ? 'No leases.'
       : table(
           ['lease', 'group', 'held', 'slots', 'caller', 'agent', 'model', 'upstream', 'state'],
           items.map((each) => [
@@ -222,15 +220,14 @@ const WAITER_COLUMNS = [
   'group',
   'ahead',
   'waited',
-  'to go',
-  'waits for',
+  'estimate',
+  'wait reason',
   'lane',
   'tenant',
   'agent',
   'model',
 ];
 
-/** Shows who waits. */
 export async function showWaiters(
   target: CliTarget,
   output: Output,
@@ -240,7 +237,7 @@ export async function showWaiters(
   const list = group === undefined ? {} : { waiting_elsewhere: elsewhere };
   show(output, { waiters: items, ...list, unreachable }, () =>
     items.length === 0
-      ? 'No calls wait.'
+      ? 'No queued calls.'
       : table(
           WAITER_COLUMNS,
           items.map((each) => [

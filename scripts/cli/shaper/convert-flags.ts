@@ -21,23 +21,23 @@ import {
 } from './read-flags.ts';
 import { settingsOf } from './settings.ts';
 
-/** Slots of the pool of routes that name none, where nothing else is said. */
+/** The shaper's default for -concurrency, which applies to routes without a number of slots. */
 const DEFAULT_SLOTS = 4;
 
-/** Flags that need no counterpart, and what does their work here. */
+/** Flags that need no counterpart, with the feature that replaces each one. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map(
   Object.entries({
     bind: 'is --port and --host of headgate serve',
     tui: 'is the dashboard at /admin, and headgate status',
     'metrics-bind': 'is /metrics',
-    'adaptive-headroom': 'is not needed: a limit follows what the upstream refuses (adaptive)',
+    'adaptive-headroom': 'is not needed: limits adapt to rejections by the upstream (adaptive)',
     'adaptive-headroom-window':
-      'is not needed: a limit follows what the upstream refuses (adaptive)',
-    'retry-skip-429': 'is not needed: a call that is refused for its rate waits in the queue again',
+      'is not needed: limits adapt to rejections by the upstream (adaptive)',
+    'retry-skip-429': 'is not needed: a rate-limited call returns to the queue',
   }),
 );
 
-/** Why flags are not taken over. Others have no counterpart. */
+/** Why flags are not imported. Flags that are not listed have no counterpart. */
 const WHY_NOT: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'cb-max-penalty':
@@ -45,11 +45,11 @@ const WHY_NOT: ReadonlyMap<string, string> = new Map(
     'retry-wait-min': 'has no counterpart: a retried call waits in the queue',
     'retry-wait-max': 'has no counterpart: a retried call waits in the queue',
     'retry-min-delay':
-      'has no counterpart: a slot stays down after a failure instead (holds.failure_hold_ms)',
-    'upstream-disable-keep-alives': 'has no counterpart: the platform keeps the connections',
-    'transcode-model': 'renames a model. Give the group members with models instead',
-    'transcode-profile': 'renames a model. Give the group members with models instead',
-    'model-table': 'leads models to providers. Name them in models of each upstream instead',
+      'has no counterpart: a slot stays unavailable after a failure instead (holds.failure_hold_ms)',
+    'upstream-disable-keep-alives': 'has no counterpart: the platform manages connections',
+    'transcode-model': 'renames a model. Add members with their own models to the group instead',
+    'transcode-profile': 'renames a model. Add members with their own models to the group instead',
+    'model-table': 'maps models to providers. List the models in `models` of each upstream instead',
   }),
 );
 
@@ -61,7 +61,6 @@ const TAKEN = new Set(
   ).split(' '),
 );
 
-/** Parts that a conversion collects. */
 interface ShaperParts {
   readonly made: MadeUpstreams;
   readonly secrets: ForeignSecrets;
@@ -70,8 +69,8 @@ interface ShaperParts {
 }
 
 /**
- * Turns the command line of the concurrency shaper, or a script with it, into groups of its upstreams: of one, or of each
- * of its `--provider` sections.
+ * Converts the command line of the concurrency shaper, or a script that contains it, into upstreams and groups. Each
+ * `--provider` section is an upstream. Without sections there is one.
  */
 export function convertFlags(text: string): Converted {
   const sections = readSections(text);
@@ -100,7 +99,6 @@ export function convertFlags(text: string): Converted {
   };
 }
 
-/** Makes the groups of one upstream. */
 function groupsOf(section: UpstreamFlags, base: string, isOneOfSeveral: boolean, to: ShaperParts) {
   const { flags } = section;
   const { notes, omitted } = to;
@@ -127,7 +125,7 @@ function groupsOf(section: UpstreamFlags, base: string, isOneOfSeveral: boolean,
     const isTaken = pools.some(({ name }) => name === `${id}-all`);
     const name = groupNameOf(isTaken ? `${id}-total` : `${id}-all`);
     notes.push(
-      `-global-concurrency ${all} became the group "${name}". Calls that take no slot here, such as lists of models, do not count in it.`,
+      `-global-concurrency ${all} became group \`${name}\`. Calls that need no slot, such as model lists, do not count towards it.`,
     );
     groups.push({
       name,
@@ -146,7 +144,7 @@ function groupsOf(section: UpstreamFlags, base: string, isOneOfSeveral: boolean,
   return groups;
 }
 
-/** Finds the upstream at an address. One that is not known speaks as its routes do. */
+/** Finds the upstream with a URL. The dialect of an unknown upstream is that of its routes. */
 function upstreamAt(
   base: string,
   shapes: readonly string[],
@@ -154,27 +152,27 @@ function upstreamAt(
 ): ForeignTarget {
   const known = placeAt(base);
   const [shape, ...others] = new Set(shapes);
-  const spoken = others.length > 0 ? undefined : DIALECTS.find((dialect) => dialect === shape);
+  const ofRoutes = others.length > 0 ? undefined : DIALECTS.find((dialect) => dialect === shape);
   const isUnknown = known.upstream !== undefined && known.dialect === 'openai';
-  const place = made.add(isUnknown && spoken !== undefined ? placeAt(base, spoken) : known);
+  const place = made.add(isUnknown && ofRoutes !== undefined ? placeAt(base, ofRoutes) : known);
   if (place.upstream !== undefined) {
     notes.push(
-      `${base} became the upstream "${place.id}"; its dialect is taken for ${place.dialect}.`,
+      `${base} became upstream \`${place.id}\` with the assumed dialect ${place.dialect}.`,
     );
   } else if (pathBehind(place, base) !== '') {
     notes.push(
-      `${base} is the upstream "${place.id}": clients call /${place.id}${pathBehind(place, base)}/….`,
+      `${base} is upstream \`${place.id}\`: clients call /${place.id}${pathBehind(place, base)}/….`,
     );
   }
   return place;
 }
 
-/** The path that clients write behind the id of an upstream: a built-in one begins at its host. */
+/** Returns the path between the id of an upstream and the route. The base URL of a built-in upstream has no path. */
 function pathBehind({ upstream }: ForeignTarget, base: string): string {
   return upstream === undefined ? new URL(base).pathname.replace(/\/+$/, '') : '';
 }
 
-/** Takes over the key that the shaper sends, by the name of a secret. */
+/** Imports the key that the shaper sends, as a reference to a secret. */
 function setAuth(
   flags: Flags,
   { id }: ForeignTarget,
@@ -187,18 +185,17 @@ function setAuth(
   else if (file !== undefined) {
     made.setAuth(id, { secret: secrets.ofOther(`file ${file}`, `${id}_API_KEY`, '-auth-source') });
   } else if (!['', 'none', 'client'].includes(source)) {
-    const message =
-      'expected env:NAME or file:PATH. Calls go out with the key of the caller instead';
+    const message = "expected env:NAME or file:PATH. Calls use the caller's key instead";
     omitted.push({ path: '-auth-source', message });
   }
   const mode = lastOf(flags, 'auth-mode');
   if (mode !== undefined && !['auto', 'none'].includes(mode)) {
-    const message = `${mode} is not taken over: a key goes where the dialect of the upstream has it`;
+    const message = `${mode} is not imported. The dialect of the upstream determines the header of the key`;
     omitted.push({ path: '-auth-mode', message });
   }
 }
 
-/** Lists each flag that was given and is not taken over. */
+/** Lists the given flags that are not imported. */
 function listUnused(flags: Flags, { notes, omitted }: ShaperParts): void {
   for (const name of flags.keys()) {
     if (TAKEN.has(name)) continue;

@@ -3,39 +3,40 @@ import { groupNameOf } from '../../../src/config/foreign-groups.ts';
 import type { GroupInput } from '../../../src/config/foreign-members.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
 import { groupSchema } from '../../../src/contract/config/group.ts';
+import { plural } from '../../../src/core/words/figures.ts';
 import { classify } from '../../../src/upstream/operation/operation.ts';
 import { atMost, switchOf, type Flags } from './read-flags.ts';
 
-/** Maximum slots of a group. `apply` refuses more. */
+/** Maximum slots of a group. `apply` rejects more. */
 export const SLOTS_MAX = 100_000;
 
-/** Name of a pool without a name, or whose name has no letter or digit. */
+/** Name of a pool whose name is absent or has no letter or digit. */
 const DEFAULT_NAME = 'shaped';
 
 type Method = (typeof METHODS)[number];
 
-/** A route of the shaper, as `-limit` gives it. */
+/** A route of the shaper, as `-limit` defines it. */
 interface ShaperRoute {
   readonly written: string;
   readonly method: Method;
   readonly path: string;
-  /** Word of the operation that calls of the route ask for. Null: none that takes a slot by itself. */
+  /** Operation of the route's calls. null if it is not one that takes a slot by default. */
   readonly operation: string | null;
-  /** API shape of the route. Null: it is of none that is known. */
+  /** API shape of the route. null if it is unknown. */
   readonly shape: string | null;
 }
 
-/** A pool of slots there: a group here. */
+/** A pool of slots in the shaper, which becomes a group. */
 export interface ShaperPool {
   readonly name: string;
-  /** Null: those of `-concurrency`. */
+  /** null means the number of `-concurrency`. */
   readonly slots: number | null;
   readonly match: NonNullable<GroupInput['match']>;
   /** API shapes of its routes. */
   readonly shapes: readonly string[];
 }
 
-/** Makes the pools of all routes. Routes without a number or a name share the one of -concurrency. */
+/** Returns the pools of all routes. Routes without a number or a name share the pool of -concurrency. */
 export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): ShaperPool[] {
   const written = flags.get('limit') ?? [];
   if (switchOf(flags, 'limit-all') === true) {
@@ -54,14 +55,15 @@ export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): S
       omitted.push(parsed);
       continue;
     }
-    const { group, slots: asked } = parsed;
-    const slots = asked === null ? null : atMost(asked, SLOTS_MAX, `-limit "${route}"`, notes);
+    const { group, slots: requested } = parsed;
+    const slots =
+      requested === null ? null : atMost(requested, SLOTS_MAX, `-limit "${route}"`, notes);
     const own = slots === null ? DEFAULT_NAME : parsed.route.path;
     const name = groupNameOf(group ?? own) || DEFAULT_NAME;
     const pool = pools.get(name) ?? { slots: null, routes: [] };
     if (pool.slots !== null && slots !== null && pool.slots !== slots) {
       notes.push(
-        `-limit "${route}": the group ${name} has ${pool.slots} already, and keeps that limit.`,
+        `-limit "${route}": group \`${name}\` already has ${plural(pool.slots, 'slot')} and keeps that limit.`,
       );
     }
     pool.slots ??= slots;
@@ -72,7 +74,7 @@ export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): S
     const match = matchOf(routes);
     if ((match.methods?.length ?? 0) > 1) {
       notes.push(
-        `The group ${name} has routes of several methods, and takes calls of each method by all of its paths.`,
+        `Group \`${name}\` has routes with several methods. It matches each method on all of its paths.`,
       );
     }
     return { name, slots, match, shapes: [...new Set(routes.flatMap(({ shape }) => shape ?? []))] };
@@ -80,8 +82,8 @@ export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): S
 }
 
 /**
- * Makes what a group of routes matches. Routes that are all operations match by them, whatever path a client has for
- * them. Otherwise they match by their paths, as there: a pattern is the end of a path.
+ * Returns the match rules of a group of routes. If every route is an operation, the group matches operations on any path.
+ * Otherwise it matches paths, as the shaper does: a pattern matches the end of a path.
  */
 function matchOf(routes: readonly ShaperRoute[]): ShaperPool['match'] {
   const operations = routes.flatMap(({ operation }) => operation ?? []);
@@ -92,7 +94,7 @@ function matchOf(routes: readonly ShaperRoute[]): ShaperPool['match'] {
   };
 }
 
-/** Writes a pattern as globs: it is the end of a path there. A verb may stand behind a colon, as Gemini's do. */
+/** Converts a pattern, which matches the end of a path, into globs. A verb may follow a colon, as in Gemini's paths. */
 function globsOf(path: string): string[] {
   if (path === '/') return ['*'];
   const isOneSegment = /^\/[^/:]+$/.test(path);
@@ -105,7 +107,7 @@ interface ParsedRoute {
   readonly slots: number | null;
 }
 
-/** Takes a route apart: `POST /v1/messages:4@group`, or the group first, as people write it too. */
+/** Parses a route such as `POST /v1/messages:4@group`. The group may also precede the number. */
 function routeOf(written: string): ParsedRoute | FieldError {
   const {
     method: verb = 'POST',
@@ -122,10 +124,10 @@ function routeOf(written: string): ParsedRoute | FieldError {
   const method = METHODS.find((each) => each === verb.toUpperCase());
   const at = `-limit "${written}"`;
   if (method === undefined) {
-    return { path: at, message: `${verb} is no method whose calls can take a slot` };
+    return { path: at, message: `${verb} is not a method whose calls can take a slot` };
   }
   const isPath = groupSchema.shape.match.safeParse({ paths: globsOf(path) }).success;
-  if (!isPath) return { path: at, message: 'is no path that a group can name' };
+  if (!isPath) return { path: at, message: 'is not a path that a group can match' };
   const known = method === 'POST' && path !== '/' ? operationOf(path) : null;
   return {
     route: {
@@ -136,12 +138,12 @@ function routeOf(written: string): ParsedRoute | FieldError {
       shape: known?.limited === true ? known.shape : null,
     },
     group,
-    // None is no number there, and would let nothing through here.
+    // In the shaper, 0 means no number. A group with 0 slots would grant nothing.
     slots: Number(slots) || null,
   };
 }
 
-/** Finds the operation that a route asks for; routes are parts of paths there. Null: it takes no slot by itself. */
+/** Finds the operation of a route, which may be a part of a path. null if calls of the route take no slot by default. */
 function operationOf(path: string): ReturnType<typeof classify> | null {
   const readings = [path, `/v1${path}`, `/v1/models/any:${path.slice(1)}`];
   for (const reading of readings) {

@@ -1,10 +1,10 @@
 import { parseArgsStringToArgv } from 'string-argv';
 import type { FieldError } from '../../../src/config/field-error.ts';
 
-/** Flags of one upstream, by name. A flag that is given several times has several values. */
+/** Flags of one upstream, by name. A repeated flag has several values. */
 export type Flags = ReadonlyMap<string, readonly string[]>;
 
-/** The flags of one upstream. A command line without sections has one, without a name. */
+/** The flags of one upstream. The name is null on a command line without sections. */
 export interface UpstreamFlags {
   readonly name: string | null;
   readonly flags: Flags;
@@ -29,14 +29,14 @@ const SWITCHES = new Set([
   'transcode-continuity',
 ]);
 
-/** Name of the program: flags before it are those of others in the same script. */
+/** Name of the program. Flags before it belong to other programs in the same script. */
 const PROGRAM = /(?:^|[/\\])ai-concurrency-shaper(?:\.exe)?$/;
 
 const FLAG = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s;
 
 /**
- * Reads a command line, a script or the `command` of a container into the sections of its upstreams. Flags before the
- * first `--provider` are those of the server. They belong to each section here: a reader of them tells what they mean.
+ * Reads a command line, a script or the `command` of a container into the sections of its upstreams. The server's flags,
+ * which precede the first `--provider`, become part of each section.
  */
 export function readSections(text: string): UpstreamFlags[] {
   const words = wordsOf(text);
@@ -54,12 +54,12 @@ function isSectionStart(word: string): boolean {
   return FLAG.exec(word)?.[1] === 'provider';
 }
 
-/** Takes the words of the program's own command line out of a text. */
+/** Extracts the words of the program's command line from a text. */
 function wordsOf(text: string): string[] {
   const script = text
     .replace(/^\s*#.*$/gm, '')
     .replace(/\\\r?\n/g, ' ')
-    // A list of a container's file: the words stand in quotes with commas between them, or behind dashes.
+    // In a container's file, the words are a list in quotes with commas, or one item per line with a dash.
     .replace(/(["'])\s*,\s*(?=["'])/g, '$1 ')
     .replace(/\[\s*(?=["'])/g, ' ')
     .replace(/(?<=["'])\s*\]/g, ' ')
@@ -68,7 +68,7 @@ function wordsOf(text: string): string[] {
   return all.slice(all.findLastIndex((word) => PROGRAM.test(word)) + 1);
 }
 
-/** Reads flags as Go writes them: one dash or two, the value behind a space or an equals sign. */
+/** Reads flags in Go's syntax: one or two dashes, and the value after a space or an equals sign. */
 function readFlags(words: readonly string[]): Flags {
   const flags = new Map<string, string[]>();
   for (let at = 0; at < words.length; at += 1) {
@@ -81,18 +81,17 @@ function readFlags(words: readonly string[]): Flags {
   return flags;
 }
 
-/** Takes the last value of a flag, which is the one that counts. */
+/** Returns the last value of a flag, which takes effect. */
 export function lastOf(flags: Flags, name: string): string | undefined {
   return flags.get(name)?.at(-1);
 }
 
-/** Whether a switch is on, in the words that Go reads. null if the switch is absent. */
+/** Whether a switch is on, in Go's syntax. null if the switch is absent. */
 export function switchOf(flags: Flags, name: string): boolean | null {
   const written = lastOf(flags, name);
   return written === undefined ? null : !/^(?:false|f|0)$/i.test(written);
 }
 
-/** Flags whose value is a count. */
 const COUNTS = [
   'concurrency',
   'global-concurrency',
@@ -102,7 +101,6 @@ const COUNTS = [
   'cb-threshold',
 ];
 
-/** Flags whose value is a duration. */
 const DURATIONS = [
   'queue-timeout',
   'queue-comments',
@@ -115,7 +113,7 @@ const DURATIONS = [
   'cb-max-open-timeout',
 ];
 
-/** Lists the flags whose value is not what it has to be. They limit nothing. */
+/** Lists the flags with invalid values. They have no effect. */
 export function unreadableFlags(flags: Flags): FieldError[] {
   const check = (name: string, pattern: RegExp, expected: string): FieldError[] => {
     const written = lastOf(flags, name);
@@ -128,7 +126,7 @@ export function unreadableFlags(flags: Flags): FieldError[] {
   ];
 }
 
-/** Reads a count, lowered to its maximum here. Null: it is absent or not a count. */
+/** Reads a count, lowered to the maximum of a group. null if the flag is absent or not a count. */
 export function countOf(flags: Flags, name: string, max: number, notes: string[]): number | null {
   const written = lastOf(flags, name);
   if (written === undefined) return null;
@@ -148,7 +146,10 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 
 const DURATION = /^(?:0|(?:\d+(?:\.\d*)?(?:ms|us|µs|ns|h|m|s))+)$/;
 
-/** Reads a duration as Go writes it, as in `1m30s`, lowered to its maximum here. Null: it is absent or not a duration. */
+/**
+ * Reads a duration in Go's syntax, as in `1m30s`, lowered to the maximum of a group. null if the flag is absent or not a
+ * duration.
+ */
 export function msOf(flags: Flags, name: string, maxMs: number, notes: string[]): number | null {
   const written = lastOf(flags, name);
   if (written === undefined || !DURATION.test(written)) return null;
@@ -157,13 +158,13 @@ export function msOf(flags: Flags, name: string, maxMs: number, notes: string[])
     (sum, [, amount, unit = '']) => sum + Number(amount) * (UNITS_MS[unit] ?? 0),
     0,
   );
-  // Zero has another meaning than a small value.
+  // Zero has a different meaning from a small value.
   return atMost(ms === 0 ? 0 : Math.max(1, Math.round(ms)), maxMs, `-${name} ${written}`, notes);
 }
 
-/** Lowers a value to the maximum, and notes it. */
+/** Lowers a value to the maximum and adds a note. */
 export function atMost(value: number, max: number, flag: string, notes: string[]): number {
   if (value <= max) return value;
-  notes.push(`${flag}: ${max} is the maximum of a group here and is used instead.`);
+  notes.push(`${flag}: ${max} is the maximum of a group and is used instead.`);
   return max;
 }

@@ -2,10 +2,10 @@ import type { GroupInput } from '../../../src/config/foreign-members.ts';
 import { COOLDOWN_MAX_MS } from '../../../src/core/words/settings.ts';
 import { atMost, countOf, lastOf, msOf, switchOf, type Flags } from './read-flags.ts';
 
-/** How long a call waits there, where nothing else is said. */
+/** The shaper's default for -queue-timeout. */
 const DEFAULT_WAIT_MS = 30_000;
 
-/** Bounds of a group in Headgate. `apply` refuses what is beyond them. */
+/** Bounds of a group in Headgate. `apply` rejects values beyond them. */
 const WAIT_MAX_MS = 3_600_000;
 const QUEUE_MAX = 5_000;
 const RETRIES_MAX = 10;
@@ -36,7 +36,7 @@ export function settingsOf(flags: Flags, notes: string[]): Partial<GroupInput> {
 function queueOf(flags: Flags, notes: string[]): GroupInput['queue'] {
   const wait = msOf(flags, 'queue-timeout', WAIT_MAX_MS, notes);
   if (wait === 0) {
-    notes.push('-queue-timeout 0: an hour is the longest that a call may wait here.');
+    notes.push('-queue-timeout 0: a call may wait for 1 hour, which is the maximum of a group.');
   }
   const depth = countOf(flags, 'queue-depth', QUEUE_MAX, notes) ?? 0;
   const comments = msOf(flags, 'queue-comments', COMMENTS_MAX_MS, notes) ?? 0;
@@ -50,9 +50,11 @@ function queueOf(flags: Flags, notes: string[]): GroupInput['queue'] {
 }
 
 function retriesOf(flags: Flags, notes: string[]): Pick<GroupInput, 'retries'> {
-  // Any negative number means unlimited there.
+  // In the shaper, any negative number means unlimited.
   const isEndless = /^-\d+$/.test(lastOf(flags, 'retry') ?? '');
-  if (isEndless) notes.push(`-retry: ${RETRIES_MAX} retries are the maximum of a group here.`);
+  if (isEndless) {
+    notes.push(`-retry: ${RETRIES_MAX} is the maximum of a group and is used instead.`);
+  }
   const max = isEndless ? RETRIES_MAX : countOf(flags, 'retry', RETRIES_MAX, notes);
   const megabytes = countOf(flags, 'retry-max-body-mb', Number.MAX_SAFE_INTEGER, notes);
   const flag = `-retry-max-body-mb ${megabytes}`;
@@ -64,12 +66,12 @@ function retriesOf(flags: Flags, notes: string[]): Pick<GroupInput, 'retries'> {
   };
 }
 
-/** Reads the breaker's flags. Flags that are not set keep the defaults of a group. */
+/** Reads the breaker's flags. Absent flags keep the defaults of a group. */
 function breakerOf(flags: Flags, notes: string[]): Pick<GroupInput, 'breaker'> {
   const msFrom = (name: string, leastMs: number): number | null => {
     const ms = msOf(flags, name, BREAKER_MS_MAX, notes);
     if (ms === null || ms >= leastMs) return ms;
-    notes.push(`-${name}: ${leastMs} ms is the minimum of a group here and is used instead.`);
+    notes.push(`-${name}: ${leastMs} ms is the minimum of a group and is used instead.`);
     return leastMs;
   };
   const failures = countOf(flags, 'cb-threshold', BREAKER_CALLS_MAX, notes);

@@ -121,8 +121,8 @@ describe('looking', () => {
   it('a group that is not there is named with the nearest, and ends with 5', async () => {
     const { code, out, err } = await headgate(['status', 'practise']);
     expect([code, out]).toEqual([5, '']);
-    expect(err).toContain('There is no group "practise". Did you mean practice?');
-    expect((await headgate(['pause', 'nothing-like-it'])).err).toContain('There are: practice.');
+    expect(err).toContain('Group `practise` does not exist. Did you mean practice?');
+    expect((await headgate(['pause', 'nothing-like-it'])).err).toContain('Groups: practice.');
   });
 
   it('names of callers cannot write on the terminal', async () => {
@@ -142,7 +142,7 @@ describe('acting', () => {
     const [lease] = held.leases;
     const released = await headgate(['release', lease?.id ?? '']);
     expect(released).toMatchObject({ code: 0 });
-    expect(released.out).toContain('in practice is being taken back');
+    expect(released.out).toContain('in group `practice` is being released');
     await stage.admin.untilGroup('practice', { in_use: 2, queued: 0 });
     expect((await headgate(['release', 'nowhere'])).code).toBe(5);
     expect((await headgate(['release', 'nowhere', '--group', 'practice'])).code).toBe(5);
@@ -155,11 +155,9 @@ describe('acting', () => {
       out: 'practice is paused.\n',
     });
     expect((await headgate(['status'])).out).toMatch(/^practice +paused/m);
-    expect((await headgate(['resume', 'practice'])).out).toBe('practice goes on.\n');
+    expect((await headgate(['resume', 'practice'])).out).toBe('practice is resumed.\n');
     const raised = await headgate(['limit', 'practice', '3']);
-    expect(raised.out).toMatch(
-      /^practice: 2 → 3 slots \(version \d+\)\.\n1 that waited got a slot/,
-    );
+    expect(raised.out).toMatch(/^practice: 2 → 3 slots \(version \d+\)\.\n1 queued call started/);
     await stage.admin.untilGroup('practice', { in_use: 3, queued: 0 });
     const lowered = await jsonOf<{ from: number; to: number }>('limit', 'practice', '2');
     expect(lowered).toMatchObject({ from: 3, to: 2, now: { in_use_above: 1 } });
@@ -170,7 +168,10 @@ describe('acting', () => {
 describe('an automatic group', () => {
   it('gets its limit in an entry of its own, and an unknown one is not made', async () => {
     const limited = await headgate(['limit', 'auto:openai', '2']);
-    expect([limited.code, limited.err]).toEqual([0, 'auto:openai has an entry of its own now.\n']);
+    expect([limited.code, limited.err]).toEqual([
+      0,
+      'Created a configuration entry for group `auto:openai`.\n',
+    ]);
     // Nobody has called it, so that what it had before is not known.
     const again = await headgate(['limit', 'auto:openai', '3']);
     expect([again.code, again.out, again.err]).toEqual([
@@ -251,7 +252,7 @@ describe('configuring', () => {
     }
     const asked = await headgate(['apply', path, '--json'], { input: 'n\n' });
     expect(JSON.parse(asked.out)).toMatchObject({ applied: false });
-    expect(asked.err).toMatch(/max_concurrency: 2 → 4\nApply this\?/);
+    expect(asked.err).toMatch(/max_concurrency: 2 → 4\nApply these changes\?/);
     expect((await stage.admin.group('practice')).limit.effective).toBe(2);
     const yes = await headgate(['apply', path], { input: 'y\n' });
     expect(yes.code).toBe(0);
@@ -266,7 +267,7 @@ describe('configuring', () => {
     const added = { name: 'added', match: { models: ['m'] }, limits: { rpm: 5 } };
     const document = { ...own, groups: [...own.groups, added] };
     const { out } = await headgate(['diff', await file('more.json', JSON.stringify(document))]);
-    expect(out).toContain(`groups[added]: (nothing) → ${JSON.stringify(added)}\n`);
+    expect(out).toContain(`groups[added]: (none) → ${JSON.stringify(added)}\n`);
   });
 
   it('a plan warns about a group that counts own keys together before it is applied', async () => {
@@ -371,8 +372,8 @@ describe('configuring', () => {
     expect(code).toBe(0);
     expect(out).toContain('failure_hold_ms: 60000');
     expect(err).toContain("counts calls with callers' own provider keys");
-    expect(err).toContain('-failure-hold 90s: 60000 is the maximum of a group here');
-    expect(err).toContain('On Cloudflare, headgate apply refuses this: upstreams[0].base_url');
+    expect(err).toContain('-failure-hold 90s: 60000 is the maximum of a group and');
+    expect(err).toContain('On Cloudflare, headgate apply rejects this: upstreams[0].base_url');
     expect((await headgate(['diff', await file('imported.yaml', out)])).code).toBe(1);
   });
 
@@ -409,14 +410,14 @@ describe('configuring', () => {
     const raised = await headgate([...by('2.5'), '--id', 'one', '--note', 'a wrong price']);
     expect([raised.code, raised.out]).toEqual([
       0,
-      'practice: $0 spent in this hour, $2.5 in this day, $2.5 in this month (UTC).\n',
+      'practice: $0 spent in the current hour, $2.5 today, $2.5 this month (UTC).\n',
     ]);
     expect(raised.err).toContain('headgate budgets undo practice one');
-    expect((await headgate(by('-1'))).out).toContain('$1.5 in this day');
+    expect((await headgate(by('-1'))).out).toContain('$1.5 today');
     const listed = await headgate(['budgets', 'list', 'practice']);
     expect(listed.out).toMatch(/^one .* day +2\.5 .*a wrong price/m);
     const undone = await headgate(['budgets', 'undo', 'practice', 'one']);
-    expect(undone.out).toContain('$0 in this month');
+    expect(undone.out).toContain('$0 this month');
     expect((await headgate(['budgets', 'undo', 'practice', 'two'])).code).toBe(5);
     expect((await headgate(['budgets', 'correct', 'practise', '--by', '1'])).code).toBe(5);
     for (const usd of ['0', 'much', '1e9']) expect((await headgate(by(usd))).code).toBe(2);
@@ -470,7 +471,7 @@ describe('configuring', () => {
     expect(rotated.out).not.toBe(made.out);
     const { keys } = await jsonOf<{ keys: { id: string; groups: string[] }[] }>('keys', 'list');
     expect(keys).toMatchObject([{ id: 'team-a', groups: ['practice'] }]);
-    expect((await headgate(['keys', 'revoke', 'team-a'])).out).toContain('opens nothing');
+    expect((await headgate(['keys', 'revoke', 'team-a'])).out).toContain('is revoked');
     expect((await headgate(['keys', 'list'])).out).toMatch(/^team-a +revoked +practice/m);
     expect((await headgate(['keys', 'create', 'team-a'])).code).toBe(6);
     expect((await headgate(['keys', 'delete', 'team-b'])).code).toBe(5);
@@ -492,10 +493,10 @@ describe('doctor', () => {
     });
     stage.upstream.configure({ silentAfterChunks: 1 });
     expect(well.out).toMatch(/^token +ok +admin-token, role admin$/m);
-    expect(well.out).toMatch(/^practice +ok +answers \d+ in \d+ ms/m);
-    expect(well.out).toMatch(/^test call +ok +the provider answers 200 in \d+ ms/m);
+    expect(well.out).toMatch(/^practice +ok +returned \d+ in \d+ ms/m);
+    expect(well.out).toMatch(/^test call +ok +the provider returned 200 in \d+ ms/m);
     expect(well.out).toMatch(/^clock +ok /m);
-    expect(well.out).toMatch(/^versions +ok +Headgate \d+\.\d+\.\d+ here and there/m);
+    expect(well.out).toMatch(/^versions +ok +Headgate \d+\.\d+\.\d+ on both sides/m);
     // The calls that the tests above had refused are the only fault.
     expect(well.out).not.toMatch(/^(?!refused calls).* (?:missing|failed) /m);
   });
@@ -606,7 +607,7 @@ describe('whoever asks', () => {
   it('a token that is none is not sent, nor repeated', async () => {
     const wrong = {
       'wrong\n4711': 'HEADGATE_TOKEN has white space or control characters inside',
-      'wrong–4711': 'The token is empty, or has',
+      'wrong–4711': 'The token is empty or contains',
     };
     for (const [HEADGATE_TOKEN, why] of Object.entries(wrong)) {
       const { code, err } = await headgate(['status'], { env: { HEADGATE_TOKEN } });

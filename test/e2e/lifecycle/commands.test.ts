@@ -122,7 +122,7 @@ it('GET / of a fresh Headgate says what is missing and how to set it', async () 
     const response = await fetch(serve.url);
     const text = await response.text();
     expect(response.status).toBe(200);
-    expect(text).toMatch(/Admin routes +CLOSED: the secret ADMIN_TOKEN is not set/);
+    expect(text).toMatch(/Admin routes +DISABLED: the secret ADMIN_TOKEN is not set/);
     expect(text).toContain("export ADMIN_TOKEN='…' in the environment that starts Headgate");
     expect(text).not.toContain('wrangler');
     expect(await (await fetch(`${serve.url}/v1`)).text()).toContain('`/v1` is a base URL');

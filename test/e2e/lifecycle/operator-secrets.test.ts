@@ -133,7 +133,7 @@ it('secrets with white space inside are refused and named, at the start and at /
   const page = await (await fetch(url)).text();
   for (const name of ['METRICS_TOKEN', 'UPSTREAM_TWO']) {
     const says = `secret ${name} has white space or control characters inside`;
-    expect(page).toContain(`REFUSED: the ${says}`);
+    expect(page).toContain(`UNUSABLE: the ${says}`);
     expect(script?.output()).toContain(says);
   }
   const metrics = await fetch(`${url}/metrics`, {

@@ -71,16 +71,16 @@ it('names the provider that is silent, and the call that waits', async () => {
     ['directory', 'ok', 'ready'],
     ['token', 'ok', 'admin-token, role admin'],
     ['group state', 'ok', 'no group needs attention'],
-    ['refused calls', 'ok', 'none in the last 10 minutes that an operator can mend'],
-    ['secrets', 'ok', 'all secrets that the configuration names are set'],
-    ['warnings', 'ok', 'no warning of the configuration'],
+    ['refused calls', 'ok', 'none in the last 10 minutes that require action'],
+    ['secrets', 'ok', 'all secrets named in the configuration are set'],
+    ['warnings', 'ok', 'the configuration has no warnings'],
     ['clock', 'ok', expect.anything()],
-    ['versions', 'ok', 'Headgate 0.1.0 here and there, configuration version 3'],
-    ['slow', 'failed', 'no answer within 10 s'],
+    ['versions', 'ok', 'Headgate 0.1.0 on both sides, configuration version 3'],
+    ['slow', 'failed', 'no response within 10 s'],
     ['gone', 'failed', 'Headgate cannot reach it (upstream_unreachable)'],
-    ['busy', 'failed', expect.stringMatching(/^answers 429 in \d+ ms$/)],
-    ['disk', 'skipped', 'for headgate serve on this machine: --data DIR'],
-    ['test call', 'failed', 'no answer within 60 s'],
+    ['busy', 'failed', expect.stringMatching(/^returned 429 in \d+ ms$/)],
+    ['disk', 'skipped', 'only for headgate serve on this machine. Name its folder with --data'],
+    ['test call', 'failed', 'no response within 60 s'],
   ]);
 });
 
@@ -115,7 +115,7 @@ it.each<[string, Partial<typeof NOTHING> | { attention: unknown[] }, string, Reg
     'clock',
     { at: new Date(Date.now() - 3_600_000).toISOString() },
     'failed',
-    /the deployment is 1 hour behind this machine/,
+    /the clock of the deployment is 1 hour behind this machine's/,
   ],
 ])('ends with 1 for %s', async (check, changes, result, detail) => {
   const code = await doctorWith({ '/admin/api/attention': { ...NOTHING, ...changes } });
@@ -132,9 +132,24 @@ it('ends with 0 if all is well, and with 1 for another release', async () => {
   });
   expect(older.code).toBe(1);
   expect(older.findings.find(({ check }) => check === 'versions')?.['detail']).toContain(
-    'the server is an older release',
+    'the server runs an older release',
   );
 });
+
+it.each(['MISSING', 'UNUSABLE', 'DISABLED', 'UNREACHABLE'])(
+  'reports what the start page calls %s as missing',
+  async (word) => {
+    const { code, findings } = await doctorWith({
+      '/': new Response(`Headgate\nSet up:\n  Admin routes   ${word}: a reason\n`),
+    });
+    expect(code).toBe(1);
+    expect(findings[0]).toEqual({
+      check: 'admin routes',
+      result: 'missing',
+      detail: `${word}: a reason`,
+    });
+  },
+);
 
 it('asks no provider without a key that opens for a gateway key alone', async () => {
   const secret = { name: 'UPSTREAM_X', is_set: true, fault: null, set_with: '' };
@@ -145,7 +160,7 @@ it('asks no provider without a key that opens for a gateway key alone', async ()
   expect(findings).toContainEqual({
     check: 'sealed',
     result: 'skipped',
-    detail: 'set HEADGATE_KEY to ask it with a gateway key',
+    detail: 'needs a gateway key. Set HEADGATE_KEY to check it',
   });
 });
 
@@ -159,10 +174,10 @@ it('suspects the base URL of a provider that answers with a web page, or not at 
   const found = (check: string) => findings.find((one) => one['check'] === check);
   expect(found('page')).toMatchObject({
     result: 'failed',
-    detail: expect.stringMatching(/^answers 200 in \d+ ms with a web page, .*: check base_url$/),
+    detail: expect.stringMatching(/^returned 200 in \d+ ms with a web page .*\. Check `base_url`$/),
   });
-  expect(found('nothing')?.['detail']).toMatch(/404 in \d+ ms: .* or base_url is wrong$/);
-  expect(found('well')?.['detail']).toMatch(/^answers 200 in \d+ ms$/);
+  expect(found('nothing')?.['detail']).toMatch(/404 in \d+ ms\. .* or `base_url` is wrong$/);
+  expect(found('well')?.['detail']).toMatch(/^returned 200 in \d+ ms$/);
 });
 
 it('looks at the data folder: that it can be written to, and has room', async () => {

@@ -63,7 +63,7 @@ describe('pools', () => {
     const text = `${OPENAI} -limit "POST /chat/completions:2@a" -limit "POST /responses:3@a"`;
     expect(poolsOf(text)).toEqual([['a', 2, 'chat responses']]);
     expect(taken(text).notes).toEqual([
-      '-limit "POST /responses:3@a": the group a has 2 already, and keeps that limit.',
+      '-limit "POST /responses:3@a": group `a` already has 2 slots and keeps that limit.',
     ]);
   });
 
@@ -85,13 +85,13 @@ describe('pools', () => {
       paths: ['*/v1/messages', '*/v1/messages/batches'],
       methods: ['POST', 'GET'],
     });
-    expect(taken(text).notes).toEqual([expect.stringContaining('routes of several methods')]);
+    expect(taken(text).notes).toEqual([expect.stringContaining('routes with several methods')]);
   });
 
   it('over all calls, and the prefix of a provider, are said in notes', () => {
     const { notes } = taken(`${OPENAI} -global-concurrency 10 -prefix /o`);
     expect(notes).toEqual([
-      expect.stringContaining('-global-concurrency 10 became the group "openai-all"'),
+      expect.stringContaining('-global-concurrency 10 became group `openai-all`'),
       '-prefix /o: clients call /openai/… instead.',
     ]);
     expect(taken(`${OPENAI} -global-concurrency 0`).notes).toEqual([]);
@@ -113,8 +113,8 @@ describe('pools', () => {
   });
 
   it.each([
-    ['TRACE /v1/x:1', 'TRACE is no method whose calls can take a slot'],
-    ['POST /a%20b:1', 'is no path that a group can name'],
+    ['TRACE /v1/x:1', 'TRACE is not a method whose calls can take a slot'],
+    ['POST /a%20b:1', 'is not a path that a group can match'],
   ])('omit a route that cannot be matched: %s', (route, message) => {
     const { omitted } = taken(`${OPENAI} -limit "${route}" -limit "POST /responses:1"`);
     expect(omitted).toEqual([`-limit "${route}": ${message}`]);
@@ -135,7 +135,9 @@ describe('settings', () => {
   it('of a wait without an end become the longest that there is, and that is told', () => {
     const { groups, notes } = taken(`${OPENAI} -queue-timeout 0`);
     expect(groups[0]).toMatchObject({ queue: { timeout_ms: 3_600_000 } });
-    expect(notes).toEqual(['-queue-timeout 0: an hour is the longest that a call may wait here.']);
+    expect(notes).toEqual([
+      '-queue-timeout 0: a call may wait for 1 hour, which is the maximum of a group.',
+    ]);
   });
 
   it('of other programs in the same script are none of ours', () => {
@@ -339,7 +341,7 @@ describe('values that Headgate does not accept', () => {
   ])('become the maximum, and are told of: %s', (flag, group) => {
     const { groups, notes } = taken(`${OPENAI} ${flag}`);
     expect(groups[0]).toMatchObject(group);
-    expect(notes.join(' ')).toMatch(/: \d+ is the maximum of a group here and is used instead/);
+    expect(notes.join(' ')).toMatch(/: \d+ is the maximum of a group and is used instead/);
   });
 
   it.each([
