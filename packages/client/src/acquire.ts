@@ -6,61 +6,61 @@ import { requestBody, type LeaseRequest } from './request.ts';
 import type { ServerAnswer } from './server.ts';
 import { backOff, jittered, orAborted, sleep, steadyNow } from './waits.ts';
 
-/** Headgate lets a request wait for 25 s, and then tells it to come again. */
+/** Headgate answers a waiting request with 202 after 25 s at the latest. The rest is a margin for the network. */
 const SLICE_TIMEOUT_MS = 40_000;
 
-/** How long it is asked while nothing answers. */
+/** How long an acquisition without `maxWaitMs` is retried while Headgate is unreachable. */
 const PATIENCE_MS = 10_000;
 
-/** The same where work may go on without it. */
+/** The same with `onUnavailable: 'pass'`, after which the work runs without a lease. */
 const PATIENCE_BEFORE_PASSING_MS = 2_000;
 
 /** Minimum time between two requests of one wait. */
 const PACE_MS = 100;
 
-/** An answer that comes sooner is not the end of a wait. After more than one of them the pauses grow, up to a maximum. */
+/** A 202 that arrives sooner does not end a full wait. After more than one of them in a row, the pauses grow. */
 const EARLY_MS = 500;
 const EARLY_PAUSE_MAX_MS = 2_000;
 
-/** Time over which many come back that were told the same. */
-const COMING_BACK_MS = 1_000;
+/** Spreads clients that received the same retry time, in milliseconds. */
+const RETRY_SPREAD_MS = 1_000;
 
-/** How often an answer is looked for that nobody wants but to give it back. */
-const GIVING_BACK_MAX = 5;
+/** Attempts to receive the response to an aborted acquisition, in order to release its lease. */
+const RELEASE_ATTEMPTS_MAX = 5;
 
-/** Refusals of Headgate's that are none of what was asked for. */
-const OWN_TROUBLE = new Set(['limiter_unavailable', 'limiter_overloaded', 'internal']);
+/** Reasons that report a fault of Headgate itself, not a decision about the request. */
+const OWN_FAULTS = new Set(['limiter_unavailable', 'limiter_overloaded', 'internal']);
 
-/** One wait for a lease, over as many requests as it takes. */
+/** One wait for a lease, which may take several requests. */
 interface LeaseWait {
   readonly request: LeaseRequest;
-  /** When it is over. Infinity: not by itself. */
+  /** End of the wait on the monotonic clock. Infinity if the request sets no `maxWaitMs`. */
   readonly until: number;
-  /** How long it may wait from its first request on, the same in all of them. Infinity: as long as the group allows. */
+  /** Maximum wait from the first request on, the same in all requests. Infinity: as long as the group allows. */
   maxWaitMs: number;
-  /** Names the wait from the second request on. */
+  /** Identifies the wait from the second request on. */
   ticket: string | undefined;
-  /** Names it before, so that an answer which was lost is had again. */
+  /** Idempotency key of the first request, so that a retry receives the response that was lost. */
   key: string;
-  /** When nothing answered for the first time since something did; null: it answers. */
+  /** Time of the first failure since the last response. null if the last request was answered. */
   silentSince: number | null;
   failures: number;
-  /** Early answers in a row that asked for another request at once. */
+  /** Consecutive early responses that requested an immediate retry. */
   early: number;
 }
 
-/** Waits for a lease. It holds nothing where Headgate cannot be reached, and work passes then. */
+/** Waits for a lease. The lease is a bypass without slots if Headgate is unreachable and `onUnavailable` is `pass`. */
 export async function acquire(gate: Gate, request: LeaseRequest): Promise<RenewedLease> {
   const { signal, maxWaitMs, ticket } = request;
   signal?.throwIfAborted();
   const until = steadyNow() + (maxWaitMs ?? Infinity);
-  // One that does not wait needs no seat.
+  // A request that does not wait needs no seat.
   const leave = maxWaitMs === 0 ? () => {} : await gate.seatsFor(request).take(request);
   const wait: LeaseWait = {
     request,
     until,
     ticket,
-    // Headgate counts the time of an earlier ticket from that ticket's first request on.
+    // Headgate measures the wait of an earlier ticket from the first request of that ticket.
     maxWaitMs: ticket === undefined ? leftUntil(until) : (maxWaitMs ?? Infinity),
     key: newKey(),
     silentSince: null,
@@ -68,7 +68,7 @@ export async function acquire(gate: Gate, request: LeaseRequest): Promise<Renewe
     early: 0,
   };
   try {
-    const answer = await goOnAsking(gate, wait);
+    const answer = await requestUntilGranted(gate, wait);
     return new RenewedLease(gate, answer && granted(answer), signal);
   } catch (error) {
     if (wait.ticket !== undefined) leaveQueue(gate, wait.ticket);
@@ -78,15 +78,17 @@ export async function acquire(gate: Gate, request: LeaseRequest): Promise<Renewe
   }
 }
 
-/** Asks until there is a lease. Null: work passes without one. */
-async function goOnAsking(gate: Gate, wait: LeaseWait): Promise<ServerAnswer | null> {
+/** Sends requests until a lease is granted. null means that the work runs without a lease. */
+async function requestUntilGranted(gate: Gate, wait: LeaseWait): Promise<ServerAnswer | null> {
   const { signal } = wait.request;
   for (;;) {
     signal?.throwIfAborted();
     if (gate.passes()) return null;
-    const answer = await ask(gate, wait).catch((error: unknown) => again(gate, wait, error));
+    const answer = await requestOnce(gate, wait).catch((error: unknown) =>
+      recover(gate, wait, error),
+    );
     if (answer === 'pass') return null;
-    if (answer !== 'again') {
+    if (answer !== 'retry') {
       if (answer.status === 201) return answer;
       wait.ticket = ticketIn(answer);
       await sleep(pauseAfter(answer, wait), signal);
@@ -94,23 +96,23 @@ async function goOnAsking(gate: Gate, wait: LeaseWait): Promise<ServerAnswer | n
   }
 }
 
-/** Asks once, and hears the answer, unless the caller leaves before. */
-async function ask(gate: Gate, wait: LeaseWait): Promise<ServerAnswer> {
+/** Sends one request. If the caller aborts first, a lease that is granted later is released. */
+async function requestOnce(gate: Gate, wait: LeaseWait): Promise<ServerAnswer> {
   const { signal } = wait.request;
-  const asked = post(gate, wait);
+  const response = post(gate, wait);
   try {
-    const answer = await orAborted(asked, signal);
+    const answer = await orAborted(response, signal);
     wait.silentSince = null;
     wait.failures = 0;
     gate.answered();
     return answer;
   } catch (error) {
-    if (signal?.aborted) giveBack(gate, wait, asked).catch(ignore);
+    if (signal?.aborted) releaseUnwanted(gate, wait, response).catch(ignore);
     throw error;
   }
 }
 
-/** Sends one request of a wait. The same again has the same answer. */
+/** Sends one request of a wait. It is idempotent: a retry with the same key or ticket returns the same response. */
 function post(
   gate: Gate,
   { request, ticket, key, maxWaitMs, until }: LeaseWait,
@@ -124,78 +126,82 @@ function post(
   });
 }
 
-/** Waits for the answer that its caller wants no more, and gives back what comes. One that was lost is had again. */
-async function giveBack(gate: Gate, wait: LeaseWait, first: Promise<ServerAnswer>): Promise<void> {
-  let asked = first;
+/** Receives the response to an aborted acquisition and releases its lease or leaves the queue. Lost responses are retried. */
+async function releaseUnwanted(
+  gate: Gate,
+  wait: LeaseWait,
+  first: Promise<ServerAnswer>,
+): Promise<void> {
+  let response = first;
   for (let attempts = 1; ; attempts += 1) {
     try {
-      const answer = await asked;
+      const answer = await response;
       if (answer.status !== 201) return leaveQueue(gate, ticketIn(answer));
       return await new RenewedLease(gate, granted(answer), undefined).release('cancelled');
     } catch (error) {
       const isLost = error instanceof HeadgateError && error.reason === 'unreachable';
-      if (!isLost || attempts === GIVING_BACK_MAX) return;
+      if (!isLost || attempts === RELEASE_ATTEMPTS_MAX) return;
       await sleep(backOff(attempts));
-      asked = post(gate, wait);
+      response = post(gate, wait);
     }
   }
 }
 
 const leftUntil = (until: number): number => Math.max(0, until - steadyNow());
 
-/** Finds the pause before the next request of a wait. A request that is five seconds late has lost its place. */
+/** Returns the pause before the next request of a wait. A request that is 5 s late loses its place in the queue. */
 function pauseAfter({ body, sentAt }: ServerAnswer, wait: LeaseWait): number {
   const reported = Number(body['retry_after_ms'] ?? 0);
-  if (reported > 0) return reported + Math.random() * COMING_BACK_MS;
+  if (reported > 0) return reported + Math.random() * RETRY_SPREAD_MS;
   const tookMs = steadyNow() - sentAt;
   wait.early = tookMs < EARLY_MS ? wait.early + 1 : 0;
   if (wait.early > 1) return Math.min(backOff(wait.early), EARLY_PAUSE_MAX_MS);
   return Math.max(0, PACE_MS - tookMs);
 }
 
-/** Decides whether a wait goes on after an error, and lets time pass. */
-async function again(gate: Gate, wait: LeaseWait, error: unknown): Promise<'again' | 'pass'> {
+/** Waits before the next request after an error, or rethrows the error if a retry is not allowed. */
+async function recover(gate: Gate, wait: LeaseWait, error: unknown): Promise<'retry' | 'pass'> {
   const { signal, maxWaitMs } = wait.request;
   if (signal?.aborted || !(error instanceof HeadgateError)) throw error;
   wait.failures += 1;
   const now = steadyNow();
-  if (error.reason === 'unreachable' || OWN_TROUBLE.has(error.reason)) {
+  if (error.reason === 'unreachable' || OWN_FAULTS.has(error.reason)) {
     wait.silentSince ??= now;
     const pause = Math.max(backOff(wait.failures), error.retryAfterMs ?? 0);
     const mayPass = gate.onUnavailable === 'pass' && error.reason === 'unreachable';
-    if (now + pause > patience(wait, wait.silentSince, mayPass)) {
+    if (now + pause > giveUpAt(wait, wait.silentSince, mayPass)) {
       if (!mayPass) throw error;
       gate.passFromNow();
       return 'pass';
     }
-    // The same ticket or key again: whatever the lost answer was, it is had then.
+    // The retry uses the same ticket or key, so it receives the response that was lost.
     await sleep(pause, signal);
-    return 'again';
+    return 'retry';
   }
-  // What the group refuses stands, unless the caller said how long it is willing to wait.
-  const wantsMore = maxWaitMs !== undefined && isTemporary(error);
+  // A rejection by the group is final, unless the caller set `maxWaitMs`.
+  const isRetryable = maxWaitMs !== undefined && isTemporary(error);
   const pause = jittered(error.retryAfterMs ?? 1_000);
-  if (!wantsMore || now + pause > wait.until) throw error;
+  if (!isRetryable || now + pause > wait.until) throw error;
   await sleep(pause, signal);
   wait.ticket = undefined;
   wait.key = newKey();
   wait.maxWaitMs = leftUntil(wait.until);
-  return 'again';
+  return 'retry';
 }
 
-/** Tells until when a wait goes on that is answered by nobody. */
-function patience({ request, until }: LeaseWait, silentSince: number, mayPass: boolean): number {
+/** Returns the time at which a wait without responses ends. */
+function giveUpAt({ request, until }: LeaseWait, silentSince: number, mayPass: boolean): number {
   if (mayPass) return Math.min(until, silentSince + PATIENCE_BEFORE_PASSING_MS);
   return request.maxWaitMs === undefined ? silentSince + PATIENCE_MS : until;
 }
 
-/** Tells whether there is merely no slot now, so that the same request may succeed later. */
+/** Whether the same request may succeed later, because only slots or capacity are missing. */
 export function isTemporary({ status, reason }: HeadgateError): boolean {
   if (reason === 'queue_timeout') return true;
-  return (status === 429 || status === 503) && !OWN_TROUBLE.has(reason);
+  return (status === 429 || status === 503) && !OWN_FAULTS.has(reason);
 }
 
-/** Leaves the queue. Whoever cannot say so is forgotten after a while. */
+/** Leaves the queue. If the request is lost, the ticket expires. */
 function leaveQueue(gate: Gate, ticket: string): void {
   const path = `/tickets/${encodeURIComponent(ticket)}`;
   gate.server.exchange({ method: 'DELETE', path }).catch(ignore);
@@ -203,7 +209,7 @@ function leaveQueue(gate: Gate, ticket: string): void {
 
 function ignore(): void {}
 
-/** Makes a key that nobody else makes. `randomUUID` is not there on pages without TLS. */
+/** Creates a unique key. `randomUUID` does not exist on pages without TLS. */
 function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -1,27 +1,26 @@
-/** Reasons that the client itself gives; all others are Headgate's own, as its `headgate-reason` names them. */
+/** Reasons of the client itself. All other reasons are values of Headgate's header `headgate-reason`. */
 type OwnReason =
-  /** No answer of Headgate came, or one of something else on the way to it. */
+  /** No response arrived, or an intermediary returned an error. */
   | 'unreachable'
-  /** The lease ended because nothing could renew it in time. */
+  /** The lease expired because no renewal succeeded in time. */
   | 'lease_lost'
-  /** Something that is no Headgate answered. */
+  /** The response is not from Headgate. */
   | 'not_understood';
 
-/** Everything by which `instanceof` is not enough. */
 interface Details {
   readonly status?: number;
   readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }
 
-/** An error of Headgate, or of the way to it. Never one of the work that runs under a lease. */
+/** An error returned by Headgate, or a failure to reach it. Errors of the work under a lease are never wrapped in it. */
 export class HeadgateError extends Error {
   override readonly name = 'HeadgateError';
-  /** The reason in a word, for programs. */
+  /** Machine-readable reason, such as `queue_timeout`. */
   readonly reason: string;
-  /** The status of Headgate's answer. Null: there was none. */
+  /** HTTP status of the response. null if there was no response. */
   readonly status: number | null;
-  /** When another try may succeed. Null: nobody said. */
+  /** Milliseconds after which a retry may succeed. null if unknown. */
   readonly retryAfterMs: number | null;
 
   constructor(reason: OwnReason | (string & {}), message: string, details: Details = {}) {

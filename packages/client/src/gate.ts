@@ -3,13 +3,13 @@ import { Seats, seatsHere } from './seats.ts';
 import type { Server } from './server.ts';
 import { steadyNow } from './waits.ts';
 
-/** Choice for work while Headgate cannot be reached. */
+/** What happens to work while Headgate is unreachable: `throw` an error, or `pass` to run it without a lease. */
 export type OnUnavailable = 'throw' | 'pass';
 
-/** How long work passes at once after Headgate was not reached, before somebody tries again. */
+/** How long work runs without a lease, without another attempt, after Headgate was unreachable. */
 const PASS_MS = 15_000;
 
-/** A Headgate and what this client remembers of it. */
+/** The connection to one deployment, with the state that its leases share. */
 export class Gate {
   readonly server: Server;
   readonly onUnavailable: OnUnavailable;
@@ -21,26 +21,26 @@ export class Gate {
     this.onUnavailable = onUnavailable;
   }
 
-  /** Finds the seats of a place. Each has its own, so that none waits for the queue of another. */
+  /** Returns the seats of a lease target. Each target has its own, so that a full queue does not block another one. */
   seatsFor(request: LeaseRequest): Seats {
-    const place = 'group' in request ? [request.group] : [request.upstream, request.model ?? null];
-    const key = JSON.stringify(place);
+    const target = 'group' in request ? [request.group] : [request.upstream, request.model ?? null];
+    const key = JSON.stringify(target);
     const seats = this.#seats.get(key) ?? new Seats(seatsHere());
     this.#seats.set(key, seats);
     return seats;
   }
 
-  /** Tells whether work passes at the moment. */
+  /** Whether work currently runs without a lease. */
   passes(): boolean {
     return steadyNow() < this.#passesUntil;
   }
 
-  /** Notes that it cannot be reached, so that others do not find it out one by one. */
+  /** Records that Headgate is unreachable, so that other work does not run into the same timeout. */
   passFromNow(): void {
     this.#passesUntil = steadyNow() + PASS_MS;
   }
 
-  /** Notes that it can. */
+  /** Records that Headgate responded. */
   answered(): void {
     this.#passesUntil = 0;
   }

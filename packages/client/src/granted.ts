@@ -1,8 +1,8 @@
 import { notUnderstood, type ServerAnswer } from './server.ts';
 
-/** A lease as Headgate gave it. */
+/** A lease as Headgate granted it. */
 export interface GrantedLease {
-  /** By what it is renewed and released; every renewal gives another one. */
+  /** Token for renewals and the release. Each renewal returns a new one. */
   readonly lease: string;
   readonly leaseIds: readonly string[];
   readonly groups: readonly string[];
@@ -11,14 +11,13 @@ export interface GrantedLease {
   readonly lifetime: Lifetime;
 }
 
-/** How long a lease lives from now on. */
 interface Lifetime {
-  /** When it ends unless it is renewed, in epoch milliseconds of this machine. */
+  /** When the lease expires unless it is renewed, on the monotonic clock of this process. */
   readonly endsAt: number;
   readonly renewWithinMs: number;
 }
 
-/** Reads a 201. */
+/** Parses a 201 response. */
 export function granted(answer: ServerAnswer): GrantedLease {
   const { body, status } = answer;
   const { lease_ids: leaseIds, groups } = body;
@@ -32,7 +31,7 @@ export function granted(answer: ServerAnswer): GrantedLease {
   };
 }
 
-/** Reads a renewal. Clocks of two machines differ, so its time counts from when it was asked for. */
+/** Parses a renewal. The clocks of two machines differ, so the lifetime is counted from the time of the request. */
 export function renewed({
   status,
   body,
@@ -46,7 +45,7 @@ export function renewed({
   return { lease, lifetime: { endsAt, renewWithinMs: Number(renewWithinMs) } };
 }
 
-/** Reads the ticket of a 202. */
+/** Parses the ticket of a 202 response. */
 export function ticketIn({ status, body: { ticket } }: ServerAnswer): string {
   if (status !== 202 || typeof ticket !== 'string') throw notUnderstood(status);
   return ticket;

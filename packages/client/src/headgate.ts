@@ -10,35 +10,38 @@ import type { Status } from './status.ts';
 import { withLease, type Work } from './with-lease.ts';
 
 export interface HeadgateOptions {
-  /** Headgate's base URL. */
+  /** Base URL of the deployment, http or https, without a user name or password. */
   readonly url: string;
-  /** A gateway key, or where there are none the provider key that the work uses. */
+  /** A gateway key. Without gateway keys, the provider key that the work uses. */
   readonly key: string;
-  /** @default the global one */
+  /** @default globalThis.fetch */
   readonly fetch?: Fetch | undefined;
   /**
-   * Choice for work while Headgate cannot be reached: `throw` an error, or `pass`, which runs it without a lease. A
-   * refusal of Headgate's is an error in either case.
+   * What happens while Headgate is unreachable: `throw` a HeadgateError, or `pass` to run the work without a lease. A
+   * rejection by Headgate is an error in either case.
    * @default throw
    */
   readonly onUnavailable?: OnUnavailable | undefined;
 }
 
-/** A Headgate, as work inside of this process uses it. */
+/** Client of one Headgate deployment. Methods reject with a HeadgateError if Headgate rejects or cannot be reached. */
 export interface Headgate {
-  /** Runs work under a lease. */
+  /**
+   * Acquires a lease, runs the work and releases the lease when the work ends. If the work returns a `Response`, a stream
+   * or an async iterable, the lease is released when the result has been read to its end.
+   */
   withLease<T>(request: LeaseRequest, work: Work<T>): Promise<HeldResult<T>>;
-  /** Makes a function that runs others under leases of one kind; a name stands for a group. */
+  /** Creates a function that runs other functions under leases, as p-limit does. A string is the name of a group. */
   limit(request: string | LeaseRequest): Limit;
-  /** Waits for a lease. Whoever has it must release it. */
+  /** Waits for a lease. The caller must release it. */
   acquire(request: LeaseRequest): Promise<Lease>;
-  /** Takes a lease if there is a slot now. Null: there is none. */
+  /** Acquires a lease without waiting. Resolves to null if no slot is free. */
   tryAcquire(request: LeaseRequest): Promise<Lease | null>;
-  /** Tells what the key may use, what of its work runs, and what waits at which place. */
+  /** Returns the groups that the key may use, its calls in flight and its queue positions. */
   status(): Promise<Status>;
 }
 
-/** Makes a client of one Headgate. It asks nothing until it is used. */
+/** Creates a client. It sends no request until it is used. Throws a TypeError for an invalid option. */
 export function createHeadgate(options: HeadgateOptions): Headgate {
   const gate = gateOf(options);
   return {
@@ -64,16 +67,16 @@ export function createHeadgate(options: HeadgateOptions): Headgate {
 function gateOf({ url, key, fetch, onUnavailable = 'throw' }: HeadgateOptions): Gate {
   const base = URL.canParse(url) ? new URL(url) : null;
   if (base === null || !/^https?:$/.test(base.protocol) || base.username + base.password !== '') {
-    throw new TypeError('url: expected the http or https address of a Headgate, without a user.');
+    throw new TypeError('url: expected an http or https URL without a user name or password.');
   }
   if (typeof key !== 'string' || !/^[\x21-\x7e]+$/.test(key)) {
-    throw new TypeError('key: expected a key, without spaces.');
+    throw new TypeError('key: expected a key without spaces.');
   }
   if (onUnavailable !== 'throw' && onUnavailable !== 'pass') {
-    throw new TypeError('onUnavailable: expected throw or pass.');
+    throw new TypeError('onUnavailable: expected "throw" or "pass".');
   }
   const at = `${base.origin}${base.pathname.replace(/\/+$/, '')}`;
-  // Looked up anew each time: somebody may replace it, and it wants its own object around it.
+  // The global is looked up for each request, because a test or a polyfill may replace it. It must be called as a method.
   const ask: Fetch = fetch ?? ((to, init) => globalThis.fetch(to, init));
   return new Gate(new Server(at, key, ask), onUnavailable);
 }

@@ -1,7 +1,7 @@
 import { isResponse } from './provider-answer.ts';
 import type { Outcome } from './request.ts';
 
-/** A result under a lease: of what is read bit by bit the reading remains, of everything else all. */
+/** A result under a lease. A stream or an async iterable keeps its reading interface only; other results are unchanged. */
 export type HeldResult<T> = T extends Response
   ? T
   : T extends ReadableStream<infer Chunk>
@@ -10,25 +10,25 @@ export type HeldResult<T> = T extends Response
       ? AsyncIterableIterator<Chunk>
       : T;
 
-/** The end of work, as its result tells of it. */
+/** Connects the end of a result to the end of its lease. */
 export interface ResultEnd {
   /** Aborted when the work must stop. */
   readonly signal: AbortSignal;
-  /** Aborts it, where nobody wants the result any more: what made it may not notice otherwise. */
+  /** Aborts the signal if the reader cancels the result, because the work may not notice otherwise. */
   stop(): void;
-  /** Ends the lease, whatever comes after. Never rejects. */
+  /** Ends the lease. Only the first call has an effect. Never rejects. */
   end(outcome: Outcome, error?: unknown): Promise<void>;
 }
 
-/** Ends the lease with the end of a result that is read bit by bit, and at once with every other. */
+/** Ends the lease when a streamed result has been read to its end, and immediately for any other result. */
 export async function holdUntilRead<T>(result: T, ending: ResultEnd): Promise<HeldResult<T>> {
   const held = await wrapped(result, ending);
   return held as HeldResult<T>;
 }
 
 /**
- * Ends the lease with the last byte of a `Response`, which is read to its end before it is given on, and of everything else
- * as above. Many that are waited for together would otherwise wait for one another to be read.
+ * Like `holdUntilRead`, except that a `Response` is read to its end before it is returned. Otherwise a caller that awaits
+ * many responses with `Promise.all` could deadlock: none would be read before all have a slot.
  */
 export async function holdUntilReceived<T>(result: T, ending: ResultEnd): Promise<HeldResult<T>> {
   if (!isResponse(result) || result.body === null || result.bodyUsed) {
@@ -58,16 +58,16 @@ async function atOnce<T>(result: T, ending: ResultEnd): Promise<T> {
 
 async function heldResponse(response: Response, ending: ResultEnd): Promise<Response> {
   const { body } = response;
-  const unknownBody: unknown = body; // Of another fetch it may be a stream of Node's.
+  const unknownBody: unknown = body; // Another implementation of fetch may use Node's streams.
   if (body === null || !isStream(unknownBody) || body.locked) return atOnce(response, ending);
   return likeness(response, heldStream(body, ending));
 }
 
-/** Makes a `Response` with another body. */
+/** Copies a `Response` with another body. */
 function likeness(response: Response, body: ReadableStream | ArrayBuffer): Response {
   const { status, statusText, headers, url, redirected } = response;
   const made = new Response(body, { status, statusText, headers });
-  // What a constructor does not take.
+  // The constructor does not accept these.
   return Object.defineProperties(made, { url: { value: url }, redirected: { value: redirected } });
 }
 
@@ -112,17 +112,17 @@ function heldStream<T>(source: ReadableStream<T>, ending: ResultEnd): ReadableSt
         }
       },
     },
-    // Nothing is read ahead of whoever reads.
+    // Nothing is read ahead of the reader.
     { highWaterMark: 0 },
   );
 }
 
-/** Passes on what an iterator gives, and ends the lease with it. */
+/** Forwards an iterator and ends the lease when it ends. */
 class HeldIterator<T> implements AsyncIterableIterator<T> {
   readonly #source: AsyncIterator<T>;
   readonly #ending: ResultEnd;
   readonly #onAbort = (): void => this.#lose();
-  /** Rejects the step that somebody waits for. */
+  /** Rejects the pending step. */
   #onLost: (reason: unknown) => void = () => {};
 
   constructor(source: AsyncIterator<T>, ending: ResultEnd) {
@@ -166,7 +166,7 @@ class HeldIterator<T> implements AsyncIterableIterator<T> {
       const taken = await new Promise<IteratorResult<T>>((resolve, reject) => {
         this.#onLost = reject;
         if (signal.aborted) reject(signal.reason);
-        // Some give it at once, or throw at once.
+        // Some iterators return or throw synchronously.
         Promise.resolve(take()).then(resolve, reject);
       });
       if (taken.done === true) await this.#ending.end('success');
@@ -183,7 +183,7 @@ class HeldIterator<T> implements AsyncIterableIterator<T> {
 
   #lose(): void {
     this.#onLost(this.#ending.signal.reason);
-    // A generator that waits for its next piece hears of it after that, and nobody waits for it.
+    // A generator processes this only after its pending step, so nothing waits for it.
     this.#close().catch(() => undefined);
     this.#ending.end('cancelled').catch(() => undefined);
   }

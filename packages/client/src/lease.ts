@@ -7,51 +7,58 @@ import { endBody, type Outcome, type Usage } from './request.ts';
 import type { Exchange } from './server.ts';
 import { backOff, later, steadyNow } from './waits.ts';
 
-/** Headgate's word on a provider's answer. */
+/** Headgate's decision about a provider's response. */
 export interface Verdict {
   /**
-   * `go_on`: the lease lives on. `again`: its slots went back; wait for `afterMs`, and ask with `ticket`, which keeps the
-   * age. `stop`: its slots went back, and repeating does not help.
+   * - `go_on`: the lease continues.
+   * - `again`: its slots were released. Wait for `afterMs`, then acquire with `ticket`, which keeps the age in the queue.
+   * - `stop`: its slots were released, and a retry does not help.
    */
   readonly action: 'go_on' | 'again' | 'stop';
+  /** Milliseconds to wait before a retry. */
   readonly afterMs: number;
+  /** Ticket for the retry. null if there is none. */
   readonly ticket: string | null;
 }
 
-/** A hold on slots, which renews itself until it is released. */
+/** Slots held by this process. A lease is renewed automatically until it is released. */
 export interface Lease {
-  /** Ids of what is held, by which operators find it, and for `parents` of leases inside of this one. */
+  /** Ids of the lease. Operators find it by them, and nested leases name them in `parents`. */
   readonly ids: readonly string[];
-  /** The groups whose slots it holds. */
+  /** Names of the groups whose slots it holds. */
   readonly groups: readonly string[];
-  /** The member of its group, where the group has members. */
+  /** Member of the group that was chosen. null if the group has no members. */
   readonly member: string | null;
+  /** Milliseconds that the lease waited in the queue. */
   readonly waitedMs: number;
-  /** Nothing is held: Headgate could not be reached, and `onUnavailable` is `pass`. */
+  /** Whether it holds no slots, because Headgate was unreachable and `onUnavailable` is `pass`. */
   readonly isBypass: boolean;
-  /** Aborted when the lease is revoked or lost, with the signal of its request, and where its result is not read to its end. */
+  /**
+   * Aborted if the lease is revoked or lost, if the signal of its request is aborted, or if the reader of its result stops
+   * before the end.
+   */
   readonly signal: AbortSignal;
-  /** Tokens that the work used, once they are known. Told when the lease ends. */
+  /** Tokens that the work used. Set it before the lease ends; it is reported with the release. */
   usage: Usage | null;
-  /** Tells what the provider said: its `Response`, the error that an SDK threw, or why the connection broke. */
+  /** Reports a provider's `Response`, the error that an SDK threw, or why the connection broke. Returns what to do next. */
   report(answer: unknown): Promise<Verdict>;
-  /** Gives the slots back. Once, however often it is called; it never throws. */
+  /** Releases the slots. Repeated calls have no effect. Never rejects. */
   release(outcome?: Outcome): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 const GO_ON: Verdict = { action: 'go_on', afterMs: 0, ticket: null };
 
-/** How long a first try to release may keep its caller. The next ones are made behind its back. */
+/** How long the first attempt to release may block the caller. Later attempts run in the background. */
 const RELEASE_TIMEOUT_MS = 5_000;
 
 /**
- * How long after the end of the lease its release is still retried. Headgate extends its leases by the time in which it was
- * frozen, so it may hold a lease for longer than the client can know. Releasing an ended lease changes nothing.
+ * How long the release is retried after the lease has expired here. Headgate extends leases by the time in which it was
+ * frozen, so it may hold a lease for longer. Releasing an expired lease has no effect.
  */
 const RELEASE_RETRIED_MS = 600_000;
 
-/** A lease, and the work of keeping it. */
+/** A lease that is renewed until it is released. */
 export class RenewedLease implements Lease {
   readonly ids: readonly string[];
   readonly groups: readonly string[];
@@ -60,15 +67,15 @@ export class RenewedLease implements Lease {
   readonly isBypass: boolean;
   readonly signal: AbortSignal;
   usage: Usage | null = null;
-  /** The last verdict, and what it was about. */
-  judged: { readonly said: unknown; readonly verdict: Verdict } | null = null;
+  /** The last verdict, and the response or error that it is about. */
+  judged: { readonly answer: unknown; readonly verdict: Verdict } | null = null;
   readonly #gate: Gate;
   readonly #renewals: LeaseRenewals | null;
   readonly #abort = new AbortController();
   #released: Promise<void> | null = null;
   #unlink: () => void = () => {};
 
-  /** Null: it holds nothing. */
+  /** `granted` is null for a bypass, which holds nothing. */
   constructor(gate: Gate, granted: GrantedLease | null, signal: AbortSignal | undefined) {
     this.#gate = gate;
     this.ids = granted?.leaseIds ?? [];
@@ -81,32 +88,32 @@ export class RenewedLease implements Lease {
     this.#renewals = granted && new LeaseRenewals(gate, granted, (error) => this.#end(error));
   }
 
-  /** The error by which it ended while it was held; null: it did not. */
+  /** The error that ended the lease while it was held. null if there is none. */
   get lost(): HeadgateError | null {
     const { reason } = this.signal as { reason: unknown };
     return reason instanceof HeadgateError && reason === this.#renewals?.ended ? reason : null;
   }
 
-  async report(said: unknown): Promise<Verdict> {
-    return this.reportAnswer(said, (await readAnswer(said)) ?? readFailure(said));
+  async report(answer: unknown): Promise<Verdict> {
+    return this.reportAnswer(answer, (await readAnswer(answer)) ?? readFailure(answer));
   }
 
-  /** Tells Headgate an answer, as it was read from what the provider or its SDK said. */
-  async reportAnswer(said: unknown, answer: ProviderAnswer): Promise<Verdict> {
-    const verdict = this.#over ? GO_ON : await this.#ask({ ...answer });
-    this.judged = { said, verdict };
-    // The slots went back with the answer.
+  /** Reports a response that was already parsed. `answer` is the response or error that it was parsed from. */
+  async reportAnswer(answer: unknown, parsed: ProviderAnswer): Promise<Verdict> {
+    const verdict = this.#hasEnded ? GO_ON : await this.#requestVerdict({ ...parsed });
+    this.judged = { answer, verdict };
+    // Headgate released the slots with this verdict.
     if (verdict.action !== 'go_on') this.#released ??= Promise.resolve(this.#stop());
     return verdict;
   }
 
-  /** Tells the work that nobody wants its result any more. */
+  /** Aborts the work because the reader cancelled its result. */
   stopWork(): void {
-    this.#abort.abort(new DOMException('The result is not read to its end.', 'AbortError'));
+    this.#abort.abort(new DOMException('The result was not read to its end.', 'AbortError'));
   }
 
   release(outcome: Outcome = 'success'): Promise<void> {
-    this.#released ??= this.#giveBack(outcome);
+    this.#released ??= this.#releaseNow(outcome);
     return this.#released;
   }
 
@@ -114,11 +121,11 @@ export class RenewedLease implements Lease {
     return this.release();
   }
 
-  get #over(): boolean {
+  get #hasEnded(): boolean {
     return this.#renewals === null || this.#renewals.ended !== null || this.#released !== null;
   }
 
-  async #ask(body: Record<string, unknown>): Promise<Verdict> {
+  async #requestVerdict(body: Record<string, unknown>): Promise<Verdict> {
     try {
       const reported = (await this.#exchange({ method: 'PATCH', body })).body;
       const { action, ticket } = reported;
@@ -127,18 +134,18 @@ export class RenewedLease implements Lease {
       return { action, afterMs, ticket: typeof ticket === 'string' ? ticket : null };
     } catch (error) {
       if (!(error instanceof HeadgateError)) throw error;
-      // What the provider said is worth more to the caller than why nobody heard of it.
+      // The provider's response matters more to the caller than a failure to report it.
       return GO_ON;
     }
   }
 
-  async #giveBack(outcome: Outcome): Promise<void> {
+  async #releaseNow(outcome: Outcome): Promise<void> {
     await this.#stop();
-    // One that was lost may be alive at Headgate, if only the answers were.
+    // Headgate may still hold a lease that was lost here, if only its responses were lost.
     if (!this.isBypass) await this.#tryRelease(outcome, 0);
   }
 
-  /** Releases the lease, and retries until Headgate answers: until then it may hold the lease. */
+  /** Releases the lease and retries until Headgate responds, because until then it may hold the lease. */
   async #tryRelease(outcome: Outcome, failures: number): Promise<void> {
     const body = endBody(outcome, this.usage);
     try {
@@ -163,7 +170,7 @@ export class RenewedLease implements Lease {
     await this.#renewals?.stop();
   }
 
-  /** Ends it from outside of the work. */
+  /** Aborts the work because the lease was revoked or lost. */
   #end(error: HeadgateError): void {
     this.#unlink();
     this.#abort.abort(error);

@@ -3,26 +3,26 @@ import { holdUntilReceived, type HeldResult } from './held-results.ts';
 import type { LeaseRequest } from './request.ts';
 import { withLease } from './with-lease.ts';
 
-/** Runs functions under leases of one kind, in the manner of p-limit. */
+/** Runs functions under leases, with the interface of p-limit. */
 export interface Limit {
   /**
-   * Waits for a slot, runs the function with the arguments, and gives its outcome. A `Response` is read to its end before: its
-   * slot is free then, whoever reads it when.
+   * Waits for a slot, runs the function with the arguments, and returns its result. A `Response` is read to its end first,
+   * so its slot is free regardless of when the caller reads it.
    */
   <Args extends unknown[], T>(
     run: (...args: Args) => T | PromiseLike<T>,
     ...args: Args
   ): Promise<HeldResult<T>>;
-  /** Runs the function for every item, each under its own lease. */
+  /** Runs the function for each item, each under its own lease. Rejects with the first error. */
   map<Item, T>(
     items: Iterable<Item>,
     run: (item: Item, index: number) => T | PromiseLike<T>,
   ): Promise<HeldResult<T>[]>;
-  /** Functions that run here now. Others run elsewhere. */
+  /** Number of functions that run in this process. Other processes may hold further slots. */
   readonly activeCount: number;
-  /** Functions that wait here. */
+  /** Number of functions that wait in this process. */
   readonly pendingCount: number;
-  /** Takes all that wait here out of the queue: their promises reject with an `AbortError`. */
+  /** Cancels the waiting functions. Their promises reject with an `AbortError`. */
   clearQueue(): void;
 }
 
@@ -52,7 +52,7 @@ export function createLimit(gate: Gate, request: LeaseRequest): Limit {
         try {
           return await run(...args);
         } catch (error) {
-          // It may be run once more, and waits until then.
+          // The function may run again, and counts as waiting until then.
           wait();
           throw error;
         } finally {

@@ -1,62 +1,62 @@
 import { later } from './waits.ts';
 
-/** A provider's answer in the words of the HTTP routes; without a status it is why there was none. */
+/** A provider's response in the format of the HTTP routes. Without a status, `error` is why there was no response. */
 export interface ProviderAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly error?: string;
 }
 
-/** Most characters of an error that are told. */
+/** Maximum characters of an error that are reported. */
 const ERROR_LENGTH_MAX = 16_384;
 
-/** Most characters of a header that is told: what says when to come again is short. */
+/** Maximum characters of a header that is reported. Headers with retry times are short. */
 const HEADER_LENGTH_MAX = 4_096;
 
-/** Longest time for which one is read that does not end. */
+/** Maximum time for reading an error body, which may not end. */
 const READING_MS = 5_000;
 
-/** Headers that are nobody's business. */
+/** Headers that may contain secrets, which are not reported. */
 const SECRET = /cookie|authorization|api-key|token$/i;
 
-/** gRPC says it in its own numbers: RESOURCE_EXHAUSTED, UNAVAILABLE. */
+/** Statuses for the gRPC codes RESOURCE_EXHAUSTED and UNAVAILABLE. */
 const OF_GRPC: Readonly<Record<number, number>> = { 8: 429, 14: 503 };
 
-/** How deep an error may be wrapped in others. */
+/** Maximum depth of wrapped errors. */
 const DEPTH_MAX = 5;
 
-/** Reads what a provider said from its `Response`, or from the error that an SDK made of it. Null: nothing of it is there. */
-export async function readAnswer(said: unknown): Promise<ProviderAnswer | null> {
-  if (isResponse(said)) {
-    const { status, headers } = said;
-    const error = said.ok ? '' : await beginningOf(said);
+/** Reads a provider's response from a `Response` or from an SDK's error. null if the value contains no response. */
+export async function readAnswer(answer: unknown): Promise<ProviderAnswer | null> {
+  if (isResponse(answer)) {
+    const { status, headers } = answer;
+    const error = answer.ok ? '' : await beginningOf(answer);
     return { status, headers: plain(headers), ...(error !== '' && { error }) };
   }
-  let fields = fieldsOf(said);
+  let fields = fieldsOf(answer);
   for (let depth = 0; depth < DEPTH_MAX && fields !== null; depth += 1) {
     const status = statusOf(fields);
     if (status !== null) {
       const error = errorOf(fields);
       return { status, headers: headersOf(fields), ...(error !== undefined && { error }) };
     }
-    // The AI SDK tries again by itself, and wraps the last error then.
+    // The AI SDK retries on its own and wraps the last error.
     fields = fieldsOf(fields['lastError'] ?? fields['cause']);
   }
   return null;
 }
 
-/** Reads why there was no answer. */
-export function readFailure(said: unknown): ProviderAnswer {
-  const error = said instanceof Error ? said.message : String(said);
+/** Describes why there was no response. */
+export function readFailure(failure: unknown): ProviderAnswer {
+  const error = failure instanceof Error ? failure.message : String(failure);
   return { error: error.slice(0, ERROR_LENGTH_MAX) || 'unknown' };
 }
 
-/** Tells a `Response`, of whichever fetch, from everything else. */
+/** Whether a value is a `Response` of any implementation of fetch. */
 export function isResponse(value: unknown): value is Response {
   return Object.prototype.toString.call(value) === '[object Response]';
 }
 
-/** Finds the status where SDKs put it: OpenAI's and Anthropic's, the AI SDK, the AWS SDK, fetch wrappers, gRPC. */
+/** Finds the status in errors of the OpenAI, Anthropic, AI and AWS SDKs, of fetch wrappers and of gRPC. */
 function statusOf(fields: Readonly<Record<string, unknown>>): number | null {
   const found = [
     fields['status'],
@@ -78,7 +78,7 @@ function headersOf(fields: Readonly<Record<string, unknown>>): Record<string, st
   return plain(found);
 }
 
-/** Finds the provider's own words before those of the SDK. */
+/** Prefers the provider's own message to that of the SDK. */
 function errorOf(fields: Readonly<Record<string, unknown>>): string | undefined {
   const { responseBody, error, name, message } = fields;
   if (typeof responseBody === 'string') return responseBody.slice(0, ERROR_LENGTH_MAX);
@@ -87,12 +87,12 @@ function errorOf(fields: Readonly<Record<string, unknown>>): string | undefined 
     if (text !== undefined) return text;
   }
   if (typeof message !== 'string') return undefined;
-  // The AWS SDK has made an exception of what was this.
+  // The AWS SDK converts this shape into an exception.
   const isOfAws = '$metadata' in fields;
   return (isOfAws ? JSON.stringify({ __type: name, message }) : message).slice(0, ERROR_LENGTH_MAX);
 }
 
-/** Writes a body that an SDK has parsed as it was; undefined: that cannot be done. */
+/** Serializes a body that an SDK has parsed. undefined if it cannot be serialized. */
 function written(error: object): string | undefined {
   try {
     return JSON.stringify(error).slice(0, ERROR_LENGTH_MAX);
@@ -101,7 +101,7 @@ function written(error: object): string | undefined {
   }
 }
 
-/** Writes headers of any kind as an object, without those that are secret. */
+/** Converts headers of any type to an object, without secret ones. */
 function plain(headers: unknown): Record<string, string> {
   const found = fieldsOf(headers);
   if (found === null) return {};
@@ -117,7 +117,7 @@ function plain(headers: unknown): Record<string, string> {
   );
 }
 
-/** Reads the beginning of a body, and leaves the body to whoever wants it. */
+/** Reads the beginning of a body from a clone, so that the body stays readable. */
 async function beginningOf(response: Response): Promise<string> {
   if (response.body === null || response.bodyUsed || response.body.locked) return '';
   const reader = response.clone().body?.getReader();
@@ -130,10 +130,10 @@ async function beginningOf(response: Response): Promise<string> {
       if (done) break;
       text += decoder.decode(value, { stream: true });
     }
-    // Waits for nothing: the other half of the clone may not be read for long.
+    // This is not awaited, because it may wait until the original body is read.
     reader?.cancel().catch(() => undefined);
   } catch {
-    // What was read until it broke is enough.
+    // The part that was read is enough.
   } finally {
     enough();
   }

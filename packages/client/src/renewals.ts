@@ -6,16 +6,16 @@ import { backOff, later, steadyNow } from './waits.ts';
 /** Minimum time between two renewals. */
 const PACE_MS = 200;
 
-/** Part of the time until a lease has to be renewed after which it is: at random, so that many do not come at once. */
+/** Returns a random time at 60 % to 85 % of the renewal period, so that renewals of many leases are spread out. */
 const soon = (withinMs: number): number => Math.max(PACE_MS, withinMs * (0.6 + Math.random() / 4));
 
-/** Renews one lease for as long as it is held, and notes when it is none any more. */
+/** Renews one lease while it is held, and reports its loss. */
 export class LeaseRenewals {
-  /** The newest name of the lease, which Headgate wants to hear next. */
+  /** Current token of the lease. Each renewal replaces it. */
   lease: string;
-  /** When it ends unless it is renewed. */
+  /** When the lease expires unless it is renewed, on the monotonic clock. */
   endsAt: number;
-  /** Why it ended, once it has. */
+  /** Why the lease was lost. null while it is held. */
   ended: HeadgateError | null = null;
   readonly #gate: Gate;
   readonly #onEnd: (error: HeadgateError) => void;
@@ -32,7 +32,7 @@ export class LeaseRenewals {
     this.#schedule(soon(granted.lifetime.renewWithinMs));
   }
 
-  /** Stops, once a renewal that is under way is over: one that came after the release would be too late. */
+  /** Stops after the renewal in progress, because the release needs the token that it returns. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#clear();
@@ -69,9 +69,11 @@ export class LeaseRenewals {
   }
 
   #expire(): void {
-    // Whoever chose to work without Headgate works on without it.
+    // With `pass`, the work continues without a lease.
     if (this.#gate.onUnavailable === 'pass' && this.#failures > 0) return this.#clear();
-    this.#end(new HeadgateError('lease_lost', 'The lease could not be renewed in time.'));
+    this.#end(
+      new HeadgateError('lease_lost', 'The lease expired because it could not be renewed in time.'),
+    );
   }
 
   #end(error: HeadgateError): void {
@@ -82,12 +84,12 @@ export class LeaseRenewals {
   }
 
   #clear(): void {
-    for (const callOff of this.#timers) callOff();
+    for (const cancel of this.#timers) cancel();
     this.#timers = [];
   }
 }
 
-/** Tells a word about the lease, or about who holds it, from a failure to hear one. */
+/** Whether an error is a decision about the lease or its key, not a temporary failure. */
 function isFinal({ status }: HeadgateError): boolean {
   return status !== null && status >= 400 && status < 500 && status !== 429;
 }

@@ -1,52 +1,52 @@
-/** The place of a lease: a group by its name, or an upstream and a model, which lead to groups as a call's do. */
+/** Target of a lease: a group by name, or an upstream and a model, which match groups as a call does. */
 export type LeaseTarget =
   | { readonly group: string }
   | { readonly upstream: string; readonly model?: string | undefined };
 
-/** Wishes about a lease. All but the place are optional. */
+/** A request for a lease. All fields except the target are optional. */
 export type LeaseRequest = LeaseTarget & {
-  /** The lane in which it waits. */
+  /** Lane in the queue. Absent: the default lane of the key or the group. */
   readonly lane?: 'high' | 'normal' | 'low' | undefined;
-  /** The agent run that it belongs to. */
+  /** Id of the agent run. */
   readonly agent?: string | undefined;
-  /** When that run began. Absent: the group remembers when it first saw it. */
+  /** Start of the agent run, as a date or in epoch milliseconds. Absent: when the group first saw the run. */
   readonly agentStartedAt?: Date | number | undefined;
-  /** Slots that it takes. @default 1 */
+  /** Number of slots to acquire. @default 1 */
   readonly slots?: number | undefined;
   /**
-   * How long it may wait for them, in milliseconds from the first request on. 0: not at all. With it, a refusal that passes
-   * is waited out within that time. Absent: as long as the group allows, and what the group refuses is an error.
+   * Maximum wait in milliseconds, from the first request on. 0 means no wait. Temporary rejections are retried within this
+   * time. If absent, the group's own limit applies, and a rejection is an error.
    */
   readonly maxWaitMs?: number | undefined;
-  /** Tokens that the work will probably use, for limits of tokens and budgets. */
+  /** Estimated tokens of the work, for token limits and budgets. */
   readonly estimate?: Pick<Usage, 'inputTokens' | 'outputTokens'> | undefined;
-  /** Leases that the work around this one holds, so that it does not wait for itself. */
+  /** Ids of the leases that the calling work already holds, so that it does not wait for itself. */
   readonly parents?: readonly string[] | undefined;
-  /** A ticket of an earlier lease's report that said `again`: the wait keeps its age. */
+  /** Ticket of a verdict with the action `again`. The request keeps its age in the queue. */
   readonly ticket?: string | undefined;
-  /** Ends the wait, and afterwards the lease's own signal. */
+  /** Aborts the wait. Once the lease is granted, it aborts the signal of the lease. */
   readonly signal?: AbortSignal | undefined;
 };
 
 /** How the work under a lease ended. */
 export type Outcome = 'success' | 'failed' | 'cancelled';
 
-/** Tokens that the work used in truth. */
+/** Tokens that the work actually used. */
 export interface Usage {
   readonly inputTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
   readonly cachedTokens?: number | undefined;
 }
 
-/** Writes a request in the words of the HTTP routes. What is absent is not sent. */
+/** Converts a request to the JSON of the HTTP routes. Absent fields are not sent. */
 export function requestBody(request: LeaseRequest): Record<string, unknown> {
   const { lane, agent, agentStartedAt, slots, maxWaitMs, estimate, parents, ticket } = request;
-  const place =
+  const target =
     'group' in request
       ? { group: request.group }
       : { upstream: request.upstream, model: request.model };
   return {
-    ...place,
+    ...target,
     lane,
     agent,
     agent_started_at: agentStartedAt === undefined ? undefined : Number(agentStartedAt),
@@ -62,7 +62,7 @@ export function requestBody(request: LeaseRequest): Record<string, unknown> {
   };
 }
 
-/** Writes how the work ended. */
+/** Returns the JSON body of a release. */
 export function endBody(outcome: Outcome, usage: Usage | null): Record<string, unknown> {
   return {
     outcome,
@@ -77,7 +77,7 @@ export function endBody(outcome: Outcome, usage: Usage | null): Record<string, u
   };
 }
 
-/** Writes a count as the routes take it: one that is none must not cost the release that it comes with. */
+/** Converts a count to a whole number. An invalid count is left out, because it would make the release fail. */
 function counted(tokens: unknown): number | undefined {
   const count = Math.ceil(Number(tokens ?? NaN));
   return Number.isSafeInteger(count) && count >= 0 ? count : undefined;

@@ -4,7 +4,7 @@ import { orAborted, within } from './waits.ts';
 
 const RANK = { high: 1, normal: 2, low: 3 } as const;
 
-/** Goes before all others: one that has been in the queue has its age there. */
+/** Requests with a ticket come first, because they keep their age in the queue. */
 const RANK_WITH_TICKET = 0;
 
 interface SeatWaiter {
@@ -13,8 +13,8 @@ interface SeatWaiter {
 }
 
 /**
- * Bounds how many wait in one queue of Headgate at once: each holds a connection, of which browsers and Workers have six,
- * and with all of them waiting no lease could be renewed or given back. The others wait here, better lanes first.
+ * Limits how many requests wait in one queue of Headgate at once. Each holds a connection. Browsers and Workers have only
+ * six, and if all of them wait, no lease can be renewed or released. Further requests wait in this process, by lane.
  */
 export class Seats {
   #free: number;
@@ -24,7 +24,7 @@ export class Seats {
     this.#free = seats;
   }
 
-  /** Waits for a seat, for as long as the request may; returns how to leave it. */
+  /** Waits for a seat, at most for `maxWaitMs`. Returns a function that frees it. */
   async take({ lane = 'normal', ticket, maxWaitMs, signal }: LeaseRequest): Promise<() => void> {
     if (this.#free > 0) this.#free -= 1;
     else {
@@ -32,7 +32,7 @@ export class Seats {
       const turn = new Promise<void>((enter) => this.#queue({ rank, enter }));
       await orAborted(within(turn, maxWaitMs ?? Infinity, tooLate), signal).catch(
         (error: unknown) => {
-          // Its turn comes all the same, and goes to the next one then.
+          // The seat is assigned anyway. It is freed then for the next waiter.
           turn.then(() => this.#leave()).catch(() => undefined);
           throw error;
         },
@@ -54,9 +54,12 @@ export class Seats {
 }
 
 const tooLate = (): Error =>
-  new HeadgateError('queue_timeout', 'No slot within the time: more wait here than ask at once.');
+  new HeadgateError(
+    'queue_timeout',
+    'No slot within `maxWaitMs`: too many requests of this process wait for the same queue.',
+  );
 
-/** Seats of one queue: as many as a server wants to have open, or a third of what the others have. */
+/** Seats for each queue: 100 on a server, or 2 of the 6 connections of a browser or Worker. */
 export function seatsHere(): number {
   const { process, document, navigator } = globalThis as {
     process?: { versions?: { node?: string } };

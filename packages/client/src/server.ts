@@ -1,13 +1,12 @@
 import { HeadgateError } from './errors.ts';
 import { steadyNow } from './waits.ts';
 
-/** The part of `fetch` that is used. */
+/** The part of `fetch` that the client uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** One request to Headgate. */
 export interface Exchange {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below the base URL, with its leading slash. */
+  /** Path below the base URL, with a leading slash. */
   readonly path: string;
   readonly body?: Readonly<Record<string, unknown>>;
   readonly idempotencyKey?: string;
@@ -15,17 +14,17 @@ export interface Exchange {
   readonly timeoutMs?: number;
 }
 
-/** An answer that is no refusal. */
+/** A successful response. */
 export interface ServerAnswer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
-  /** When the request was sent, in epoch milliseconds of this machine: whatever lasts was given after it. */
+  /** When the request was sent, on the monotonic clock. Lifetimes in the response start after it. */
   readonly sentAt: number;
 }
 
 const TIMEOUT_MS = 10_000;
 
-/** Headgate as this client knows it: where it is, and by what key it is asked. */
+/** Sends requests to one deployment with one key. */
 export class Server {
   readonly #base: string;
   readonly #key: string;
@@ -37,7 +36,7 @@ export class Server {
     this.#fetch = fetch;
   }
 
-  /** Asks once. Throws a `HeadgateError` for a refusal, and where no answer came. */
+  /** Sends one request. Throws a HeadgateError for an error response, or if there is no response. */
   async exchange({
     method,
     path,
@@ -56,9 +55,9 @@ export class Server {
         method,
         headers,
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        // A redirect would turn a POST into a GET, and lead the key elsewhere.
+        // A redirect would turn a POST into a GET and send the key elsewhere.
         redirect: 'manual',
-        // A page that is left still gives back what it holds.
+        // A browser completes a release even if the page is closed.
         keepalive: method === 'DELETE',
         signal: giveUp.signal,
       });
@@ -71,14 +70,14 @@ export class Server {
       return { status, body: reported, sentAt };
     } catch (cause) {
       if (cause instanceof HeadgateError) throw cause;
-      throw new HeadgateError('unreachable', 'Headgate cannot be reached.', { cause });
+      throw new HeadgateError('unreachable', 'Headgate is unreachable.', { cause });
     } finally {
       clearTimeout(timer);
     }
   }
 }
 
-/** Makes an error of an answer. A 5xx that is not signed by Headgate comes from something on the way to it. */
+/** Creates an error from an error response. A 5xx without a reason of Headgate comes from an intermediary. */
 function refusal(response: Response, text: string): HeadgateError {
   const { status, headers } = response;
   const reason = headers.get('headgate-reason') ?? fieldsOf(text)['reason'];
@@ -91,16 +90,16 @@ function refusal(response: Response, text: string): HeadgateError {
   if (status >= 500) {
     return new HeadgateError(
       'unreachable',
-      `Something before Headgate answers ${status}.`,
+      `A proxy or platform in front of Headgate returned ${status}.`,
       details,
     );
   }
   return notUnderstood(status, details);
 }
 
-/** The error of an answer that no Headgate gives: something else is at its address, or on the way to it. */
+/** Creates the error for a response that is not from Headgate. */
 export function notUnderstood(status: number, more: { retryAfterMs?: number } = {}): HeadgateError {
-  const message = `The answer ${status} is not one of Headgate's: is url its base URL?`;
+  const message = `The response with status ${status} is not from Headgate. Check that \`url\` is its base URL.`;
   return new HeadgateError('not_understood', message, { ...more, status });
 }
 
@@ -108,7 +107,7 @@ function fieldsOf(text: string): Readonly<Record<string, unknown>> {
   return objectIn(text) ?? {};
 }
 
-/** Reads an object of JSON; null: it is none. */
+/** Parses a JSON object. null if the text is not one. */
 function objectIn(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,4 +1,4 @@
-/** The calls that match every value that is not null. */
+/** Calls that match all values that are not null. */
 export interface CallScope {
   readonly model: string | null;
   readonly service_tier: string | null;
@@ -6,13 +6,13 @@ export interface CallScope {
   readonly credential: string | null;
 }
 
-/** A group as a caller sees it: with its own work, and nobody else's. */
+/** A group with the work of this key only. Times are ISO 8601 timestamps, durations are in milliseconds. */
 export interface CallerGroupStatus {
   readonly name: string;
   readonly kind: 'configured' | 'automatic' | 'key' | 'team';
   readonly partition: string | null;
   readonly limits: {
-    /** Slots that can be granted over all who share the group. Null: any number. */
+    /** Slots that all keys of the group share. null means unlimited. */
     readonly slots: number | null;
     readonly slots_each: number | null;
     readonly slots_each_agent: number | null;
@@ -20,7 +20,7 @@ export interface CallerGroupStatus {
   readonly paused: boolean;
   readonly paused_until: string | null;
   readonly pause_message?: string;
-  /** The calls to which `paused_until` and a learned `limits.slots` apply. Absent if they apply to all calls. */
+  /** Calls to which `paused_until` and a learned `limits.slots` apply. Absent if they apply to all calls. */
   readonly about?: CallScope;
   /** Other calls that the upstream stops while all others start. Absent if there are none. */
   readonly scopes?: readonly {
@@ -31,15 +31,15 @@ export interface CallerGroupStatus {
   readonly draining: boolean;
   readonly in_flight: number;
   readonly slots_in_use: number;
-  /** Leases and calls that wait, the next one first. */
+  /** Queued leases and calls, next first. */
   readonly waiting: readonly {
     readonly ticket: string;
     readonly position: number;
-    /** null if nothing is known of it: no call has ended for long, or an operator ends the wait. */
+    /** Estimated remaining wait. null if unknown: no call has ended for a long time, or an operator must end the wait. */
     readonly estimate_ms: number | null;
-    /** Why it waits now, as `slots`. Absent from a Headgate of an older release. */
+    /** Current wait reason, such as `slots`. Older releases of Headgate do not send it. */
     readonly waits_for?: string;
-    /** Other groups that it needs slots of. Absent: none. */
+    /** Other groups whose slots it also needs. Absent if there are none. */
     readonly needs?: readonly string[];
     readonly waited_ms: number;
     readonly lane: 'high' | 'normal' | 'low';
@@ -48,7 +48,7 @@ export interface CallerGroupStatus {
   }[];
 }
 
-/** Headgate's `GET /status`, word for word; it may tell more than is written here. */
+/** The response of Headgate's `GET /status`. It may contain additional fields. */
 export interface Status {
   readonly at: string;
   readonly key: { readonly id: string; readonly kind: 'gateway' | 'provider' };

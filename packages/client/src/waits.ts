@@ -1,7 +1,7 @@
-/** Milliseconds on a monotonic clock. Only differences have a meaning. */
+/** Milliseconds on a monotonic clock. Only differences are meaningful. */
 export const steadyNow = (): number => performance.now();
 
-/** Waits, in a way that keeps a process alive. Rejects with the signal's reason. */
+/** Waits and keeps the process alive. Rejects with the signal's reason. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -17,7 +17,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Gives a promise's outcome, or the signal's reason if that is first. The promise itself goes on. */
+/** Settles with the promise, or rejects with the signal's reason if that is first. The promise itself continues. */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
@@ -28,32 +28,32 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/** Gives a promise's outcome, or an error where it takes longer. The promise itself goes on. */
+/** Settles with the promise, or rejects with an error after `ms`. The promise itself continues. */
 export async function within<T>(promise: Promise<T>, ms: number, late: () => Error): Promise<T> {
-  let callOff: () => void = () => {};
+  let cancel: () => void = () => {};
   const tooLate = new Promise<never>((_resolve, reject) => {
-    callOff = later(ms, () => reject(late()));
+    cancel = later(ms, () => reject(late()));
   });
   try {
     return await Promise.race([promise, tooLate]);
   } finally {
-    callOff();
+    cancel();
   }
 }
 
-/** Adds up to a quarter by chance, so that many who wait for one thing do not come back at once. */
+/** Adds up to 25 % at random, so that clients which wait for the same event do not retry at once. */
 export const jittered = (ms: number): number => ms * (1 + Math.random() / 4);
 
-/** Pause before a try after so many failures: 200 ms, twice as long each time, 5 s at the most. */
+/** Pause before the next attempt: 200 ms after the first failure, doubled each time, at most 5 s, plus jitter. */
 export const backOff = (failures: number): number => jittered(Math.min(100 * 2 ** failures, 5_000));
 
-/** Bounds a time to what timers take: they take a longer one for none. */
+/** Bounds a time to the range of timers, which treat a longer one as 0. */
 const timerMs = (ms: number): number => Math.min(Math.max(0, ms), 2 ** 31 - 1);
 
-/** Does something later, without keeping a process alive for it. Returns how to call it off. */
+/** Runs a function later without keeping the process alive. Returns a function that cancels it. */
 export function later(ms: number, what: () => void): () => void {
   const timer: unknown = setTimeout(what, timerMs(ms));
-  // Node's timers are objects, those of browsers numbers.
+  // Timers are objects in Node and numbers in browsers.
   if (typeof timer === 'object' && timer !== null && 'unref' in timer) {
     (timer as { unref(): void }).unref();
   }

@@ -7,13 +7,13 @@ import { isResponse, readAnswer } from './provider-answer.ts';
 import type { LeaseRequest, Outcome } from './request.ts';
 import { sleep, steadyNow } from './waits.ts';
 
-/** The work under a lease. It is run once more where a provider refused it and Headgate says that this helps. */
+/** Work under a lease. It runs again if the provider rejects it and Headgate schedules a retry. */
 export type Work<T> = (lease: Lease) => T | PromiseLike<T>;
 
-/** A way to hold a lease until its result needs it no more. */
+/** Holds a lease until the result is complete. */
 type HoldResult = <T>(result: T, ending: ResultEnd) => Promise<HeldResult<T>>;
 
-/** Runs work under a lease, and releases it with the work's end, or with the end of what the work returned. */
+/** Runs work under a lease and releases the lease when the work, or the result that it streams, has ended. */
 export async function withLease<T>(
   gate: Gate,
   request: LeaseRequest,
@@ -22,16 +22,16 @@ export async function withLease<T>(
 ): Promise<HeldResult<T>> {
   const { signal, maxWaitMs } = request;
   const until = steadyNow() + (maxWaitMs ?? Infinity);
-  let refused: RefusedAttempt<T> | null = null;
+  let rejected: RejectedAttempt<T> | null = null;
   for (;;) {
-    const ticket = refused?.verdict.ticket ?? undefined;
+    const ticket = rejected?.verdict.ticket ?? undefined;
     let lease: RenewedLease;
     try {
       lease = await acquire(gate, ticket === undefined ? request : { ...request, ticket });
     } catch (error) {
-      // The provider's own refusal tells more than that there is no slot to try again.
-      if (refused !== null && error instanceof HeadgateError && isTemporary(error)) {
-        return refused.settle();
+      // The provider's rejection is more informative than the lack of a slot for a retry.
+      if (rejected !== null && error instanceof HeadgateError && isTemporary(error)) {
+        return rejected.settle();
       }
       throw error;
     }
@@ -40,18 +40,18 @@ export async function withLease<T>(
     const { verdict } = tried;
     if (verdict.ticket === null || steadyNow() + verdict.afterMs > until) return tried.settle();
     await sleep(verdict.afterMs, signal);
-    refused = tried;
+    rejected = tried;
   }
 }
 
-/** A try that the provider refused, and that is worth another one. */
-interface RefusedAttempt<T> {
+/** An attempt that the provider rejected and that may be retried. */
+interface RejectedAttempt<T> {
   readonly verdict: Verdict;
-  /** Gives the refusal to the caller, if there is no other try. */
+  /** Returns or throws the provider's rejection, if there is no further attempt. */
   readonly settle: () => HeldResult<T>;
 }
 
-type TriedLease<T> = RefusedAttempt<T> | { readonly held: HeldResult<T> };
+type TriedLease<T> = RejectedAttempt<T> | { readonly held: HeldResult<T> };
 
 async function attempt<T>(
   lease: RenewedLease,
@@ -61,7 +61,7 @@ async function attempt<T>(
   try {
     return await run(lease, work, hold);
   } catch (error) {
-    // Whatever has failed, be it in looking at a result or an error: nobody else would ever release it.
+    // The lease must be released here after any failure, including one while inspecting the result or the error.
     await lease.release(outcomeOf(lease));
     throw error;
   }
@@ -89,14 +89,14 @@ async function run<T>(
   return { held: await hold(result, { signal: lease.signal, stop: () => lease.stopWork(), end }) };
 }
 
-/** Asks Headgate about an error or a `Response`, where it is a provider's and nobody has asked yet. */
-async function verdictOn(lease: RenewedLease, said: unknown): Promise<Verdict | null> {
+/** Reports an error or a `Response` to Headgate, unless it is not a provider's or was already reported. */
+async function verdictOn(lease: RenewedLease, result: unknown): Promise<Verdict | null> {
   const { judged } = lease;
-  if (judged !== null && judged.said === said) return judged.verdict;
-  if (said instanceof HeadgateError || lease.signal.aborted) return null;
-  // What is no provider's answer may be anything, a fault of the work among it.
-  const answer = await readAnswer(said);
-  return answer === null ? null : lease.reportAnswer(said, answer);
+  if (judged !== null && judged.answer === result) return judged.verdict;
+  if (result instanceof HeadgateError || lease.signal.aborted) return null;
+  // Anything else may be a fault of the work itself, and is not reported.
+  const answer = await readAnswer(result);
+  return answer === null ? null : lease.reportAnswer(result, answer);
 }
 
 function raise(error: unknown): never {
@@ -107,7 +107,7 @@ function outcomeOf({ signal }: Lease): Outcome {
   return signal.aborted ? 'cancelled' : 'failed';
 }
 
-/** Says that the lease is gone where that is why the work broke off. */
+/** Returns the loss of the lease instead of the error that it caused in the work. */
 function reported({ lost }: RenewedLease, error: unknown): unknown {
   if (lost === null || lost === error) return error;
   const { reason, message, status } = lost;

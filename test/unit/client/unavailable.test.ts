@@ -134,12 +134,12 @@ test('a request that nobody answers is given up', async () => {
 });
 
 test.each([
-  [{ url: 'gate.example' }, /^url: expected the http or https address/],
+  [{ url: 'gate.example' }, /^url: expected an http or https URL/],
   [{ url: 'ftp://gate.example' }, /^url: /],
   [{ url: 'https://me:secret@gate.example' }, /^url: .*without a user/],
   [{ key: '' }, /^key: expected a key/],
   [{ key: 'a b' }, /^key: /],
-  [{ onUnavailable: 'ignore' }, /^onUnavailable: expected throw or pass/],
+  [{ onUnavailable: 'ignore' }, /^onUnavailable: expected "throw" or "pass"/],
 ])('%j is refused with the field and what was expected', (wrong, message) => {
   const options = { url: 'https://gate.example', key: 'k', ...wrong } as never;
   expect(() => createHeadgate(options)).toThrow(message);
