@@ -50,7 +50,7 @@ it('a call is explained by the headgate-lease of its answer', async () => {
 });
 
 it('a refused one is found by its outcome', async () => {
-  await page.getByRole('button', { name: 'Show all' }).click();
+  await page.getByRole('button', { name: 'Clear search' }).click();
   await expect.poll(() => calls().count()).toBe(3);
   await page.getByLabel('Outcome').selectOption('rejected');
   await page.getByRole('button', { name: 'Find' }).click();

@@ -165,7 +165,7 @@ it('what is looked for stands in the link, idle or not, also for cards', async (
   await page.getByRole('button', { name: 'Cards' }).click();
   await expect.poll(() => page.getByRole('article').count()).toBe(found.length);
   expect(query()).toBe('?q=group-19&view=cards');
-  await page.getByRole('button', { name: 'Show all' }).click();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
   await page.getByLabel('State').selectOption('budget spent');
   await expect.poll(() => page.getByRole('article').count()).toBe(1);
   await page.reload();
@@ -259,7 +259,7 @@ it('what needs attention is read in whole on a phone, the worst first, and says 
   const inside = await section.evaluate((element) => element.scrollHeight - element.clientHeight);
   expect(height).toBeLessThan(VIEWS.phone.height / 3);
   expect(inside).toBeLessThanOrEqual(1);
-  await section.getByRole('button', { name: 'and 5 more' }).click();
+  await section.getByRole('button', { name: 'Show 5 more' }).click();
   await expect.poll(() => entries.count()).toBe(8);
   for (const target of await section.locator('a, button').all()) {
     const box = await target.boundingBox();

@@ -107,7 +107,7 @@ it('a limit is raised for an hour, the page says until when, and it can go back 
   page = await signedIn(browser, stage, '/admin/groups/practice/edit');
   await page.getByLabel('Max concurrency', { exact: true }).fill('8');
   await page.getByRole('button', { name: 'Review change' }).click();
-  await page.getByLabel('Duration').selectOption({ label: 'for 1 hour' });
+  await page.getByLabel('Duration', { exact: true }).selectOption({ label: 'for 1 hour' });
   await expectAccessible(page);
   await page.getByRole('button', { name: 'Apply change' }).click();
   const chips = page.getByRole('list', { name: 'Temporary changes' });
@@ -124,11 +124,11 @@ it('a pause with an end is set in four clicks, says its end everywhere, and is r
   page = await signedIn(browser, stage, '/admin/groups/practice');
   const click = clicker();
   await click.on('Pause until…');
-  await page.getByLabel('Duration').selectOption({ label: 'until…' });
+  await page.getByLabel('Duration', { exact: true }).selectOption({ label: 'until…' });
   const pause = page.getByRole('dialog').getByRole('button', { name: 'Pause', exact: true });
   await page.getByLabel(/^Until \(/).fill('2020-01-01T00:00');
   expect(await pause.isDisabled()).toBe(true);
-  await page.getByLabel('Duration').selectOption({ label: 'for 15 minutes' });
+  await page.getByLabel('Duration', { exact: true }).selectOption({ label: 'for 15 minutes' });
   await expectAccessible(page);
   await pause.click();
   await page.getByText(/^paused until (\d+ \w+, )?\d\d:\d\d/).waitFor();

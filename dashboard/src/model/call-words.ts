@@ -43,7 +43,7 @@ export const WAIT_SENTENCES: Readonly<Record<WaitCause, string>> = {
 };
 
 const PLACED_WORDS: Readonly<Record<PlacedBy, string>> = {
-  sole: 'the only member that could take it',
+  sole: 'the only member of the group',
   affinity: 'which served earlier calls of its agent or caller and has their prompts cached',
   left: 'because its preferred member would not have had a free slot in time',
   load: 'which had the largest share of free slots',
