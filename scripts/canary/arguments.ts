@@ -5,23 +5,29 @@ import type { Need } from './check.ts';
 import { CHECKS } from './checks.ts';
 import { CheckNotPossible } from './upstream-use.ts';
 
-/** Writes the help; `program` is how it was called. */
+/** Returns the help. `program` is the command by which it was called. */
 export const usageOf = (program: string): string => `Usage: ${program} --url URL [options]
 
-  --url URL            a deployment of Headgate, as in https://headgate.example.workers.dev
-  --token-file FILE    file with its ADMIN_TOKEN, or an admin key of role admin; - for standard input
+  --url URL            URL of the deployment, such as https://headgate.example.workers.dev
+  --token-file FILE    file with the ADMIN_TOKEN or an admin key with the role admin; - for standard input
   --only A,B           only these checks: ${CHECKS.map(({ id }) => id).join(', ')}
-  --dry-run            tells what would be done, and asks nobody anything
-  --json FILE          writes the report as JSON too
-  --load F             part of the usual load, 0.01 to 1 (default 1)
+  --dry-run            print the plan and send no request
+  --json FILE          also write the report as JSON
+  --load F             fraction of the default load, 0.01 to 1 (default 1)
   --waits-s 60,300     waits of the checks silence and upload, in seconds (default 60)
-  --long               minutes of silence, 12 minutes of the feed, an hour of isolates
-  --allow-load         consents to overload and memory, which send thousands of calls
-  --upstream ID        an upstream to which calls may go; with --model NAME, and --allow-spend: they cost money
-  --during-deploy      keeps up a load while you deploy
+  --long               longer checks: waits of up to 10 minutes, 12 minutes of the feed, 1 hour of isolates
+  --allow-load         allow overload and memory, which send thousands of calls
+  --upstream ID        also call this upstream, which costs money; requires --model NAME and --allow-spend
+  --model NAME         model of the calls to the upstream
+  --allow-spend        allow calls that cost money
+  --during-deploy      keep up a load while you deploy
 
-Environment: HEADGATE_TOKEN or ADMIN_TOKEN, where no file is named; HEADGATE_KEY, a gateway key, where callers need one; PROVIDER_KEY, the provider's key of
-the upstream, where the operator's is not used. None of them is ever printed.`;
+Environment:
+  HEADGATE_TOKEN       the token, if no file is named (default: the variable ADMIN_TOKEN)
+  HEADGATE_KEY         a gateway key, if the deployment requires one
+  PROVIDER_KEY         the provider key for the upstream, if the operator's key is not used
+
+None of these values is ever printed.`;
 
 const ids = CHECKS.map(({ id }) => id);
 
@@ -33,15 +39,15 @@ const numbers = z
 const argumentsSchema = z
   .object({
     url: z
-      .url({ protocol: /^https?$/, error: 'expected the URL of a deployment' })
+      .url({ protocol: /^https?$/, error: 'expected the http or https URL of a deployment' })
       .transform((text) => new URL(text).origin),
     token: z
-      .string({ error: 'expected --token-file FILE, or ADMIN_TOKEN in the environment' })
+      .string({ error: 'expected --token-file FILE, or HEADGATE_TOKEN in the environment' })
       .min(1),
     only: z
       .string()
       .transform((text) => text.split(','))
-      .pipe(z.array(z.enum(ids, { error: `expected checks of ${ids.join(', ')}` })))
+      .pipe(z.array(z.enum(ids, { error: `expected one or more of ${ids.join(', ')}` })))
       .nullable(),
     dryRun: z.boolean(),
     json: z.string().nullable(),
@@ -59,10 +65,10 @@ const argumentsSchema = z
   .superRefine((given, context) => {
     if (given.upstream === null) return;
     if (given.model === null) {
-      context.addIssue({ code: 'custom', path: ['model'], message: 'expected with --upstream' });
+      context.addIssue({ code: 'custom', path: ['model'], message: 'required with --upstream' });
     }
     if (!given.allowSpend) {
-      const message = 'expected with --upstream, because its calls cost money';
+      const message = 'required with --upstream, because its calls cost money';
       context.addIssue({ code: 'custom', path: ['allowSpend'], message });
     }
   });
@@ -72,7 +78,7 @@ export type CanaryArguments = z.output<typeof argumentsSchema>;
 const flag = { type: 'boolean', default: false } as const;
 const text = { type: 'string' } as const;
 
-/** Names of options whose names in the program are others. */
+/** Command-line names of options, where they differ from the field. */
 const OPTION: Readonly<Record<string, string>> = {
   dryRun: 'dry-run',
   waitsS: 'waits-s',
@@ -82,7 +88,7 @@ const OPTION: Readonly<Record<string, string>> = {
   gatewayKey: 'HEADGATE_KEY',
 };
 
-/** Reads the command line; null: help is wanted. Throws `NotPossible` where it cannot be run so. */
+/** Reads the command line. null requests the help. Throws `CheckNotPossible` for invalid options. */
 export function readArguments(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -114,7 +120,7 @@ export function readArguments(
     providerKey: secretIn(env, 'PROVIDER_KEY'),
   });
   if (checked.success) return checked.data;
-  // Never the values: one of them is a token.
+  // The values are never repeated, because one of them is a token.
   const lines = checked.error.issues.map(({ path, message }) => {
     const name = String(path[0]);
     const option = OPTION[name] ?? name;
@@ -140,7 +146,7 @@ function fileToken(file: string | undefined, note: (text: string) => void): stri
   }
 }
 
-/** Options of `headgate canary`, as `parseArgs` takes them. */
+/** Options of `headgate canary` for `parseArgs`. */
 export const CANARY_OPTIONS = {
   url: text,
   token: text,
@@ -163,18 +169,18 @@ function optionsOf(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: CANARY_OPTIONS }).values;
   } catch (error) {
-    // Its message would repeat what stands there, which may be the token: npm takes options away that have no `--` before them.
+    // The message would repeat the argument, which may be the token: npm removes options without a `--` before them.
     const { code } = error as { readonly code?: string };
     if (code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
       throw new CheckNotPossible(
-        'Options alone are expected; npm run canary wants -- before them.',
+        'Unexpected argument. The command takes options only. With npm run canary, put -- before them.',
       );
     }
     throw new CheckNotPossible(error instanceof Error ? error.message : String(error));
   }
 }
 
-/** Works out what somebody has consented to. */
+/** Returns the needs that the options consent to. */
 export function consentsOf(given: CanaryArguments): ReadonlySet<Need> {
   const consents: [Need, boolean][] = [
     ['load', given.allowLoad],

@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https';
 import { TlsAgent } from './tls-agent.ts';
 import { promised } from './wait.ts';
 
-/** How a caller leaves: in good order, with a reset, or by closing its own direction alone. */
+/** How a client disconnects: an orderly close, a reset, or a close of its own direction only. */
 export type Leaving = 'close' | 'reset' | 'half_close';
 
 export interface CallOptions {
@@ -13,41 +13,41 @@ export interface CallOptions {
   readonly method?: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Buffer;
-  /** @default a connection of its own */
+  /** @default a new connection */
   readonly agent?: Agent;
-  /** How long an answer may take until the caller gives up. @default as long as it takes */
+  /** Timeout of the response. @default none */
   readonly patienceMs?: number;
   readonly onEnd?: (end: CanaryCallEnd) => void;
 }
 
-/** The end of a call, with an answer or without. */
+/** The end of a call, with or without a response. */
 export interface CanaryCallEnd {
-  /** Null: there was no answer. */
+  /** null if there was no response. */
   readonly status: number | null;
-  /** Headgate's own reason; null: the answer is not its. */
+  /** Headgate's own reason. null if the response is not Headgate's. */
   readonly reason: string | null;
   readonly headers: IncomingHttpHeaders;
   /** The beginning of the body. */
   readonly text: string;
-  /** The body came to its end. */
+  /** Whether the body arrived completely. */
   readonly isComplete: boolean;
-  /** Why it did not, in the words of the system. */
+  /** The system's error if the body is incomplete. */
   readonly problem: string | null;
-  /** From the sending to the end. */
+  /** Duration from the request to the end. */
   readonly ms: number;
-  /** Bytes that the connection had taken by then, headers included. */
+  /** Bytes that the connection accepted, including headers. */
   readonly bytesSent: number;
 }
 
 export interface OpenCall {
-  /** Resolves with the headers' status, or with null where the call ended before. Never rejects. */
+  /** Resolves with the status once the headers have arrived, or with null if the call ends before. Never rejects. */
   readonly answered: Promise<number | null>;
   /** Never rejects. */
   readonly ended: Promise<CanaryCallEnd>;
   leave(how: Leaving): void;
 }
 
-/** Maximum characters of an answer that are kept. */
+/** Maximum characters of a response that are kept. */
 const TEXT_MAX = 65_536;
 
 /** Sends a call over HTTP/1.1. */
@@ -68,7 +68,7 @@ export function openCall(options: CallOptions): OpenCall {
   let text = '';
   let problem: string | null = null;
   const patience = setTimeout(
-    () => outgoing.destroy(new Error(`no end within ${patienceMs} ms`)),
+    () => outgoing.destroy(new Error(`timeout after ${patienceMs} ms`)),
     patienceMs ?? 2 ** 31 - 1,
   );
   let isOver = false;
@@ -124,9 +124,9 @@ function withLength(
   return { ...headers, 'content-length': String(Buffer.byteLength(body)) };
 }
 
-/** Names an answer as `429 busy`, `200` or `no answer (ECONNRESET)`. */
+/** Describes a response as `429 busy`, `200` or `no response (ECONNRESET)`. */
 export function nameOf(end: CanaryCallEnd): string {
-  if (end.status === null) return `no answer (${end.problem})`;
+  if (end.status === null) return `no response (${end.problem})`;
   const cut = end.isComplete ? '' : ', cut off';
   return `${end.status}${end.reason === null ? '' : ` ${end.reason}`}${cut}`;
 }

@@ -3,7 +3,7 @@ import type { GroupBody } from './groups.ts';
 import type { CanaryPace } from './pace.ts';
 import type { CanaryStage } from './stage.ts';
 
-/** Consent or means without which a check is left out. */
+/** A consent without which a check is skipped. */
 export type Need = 'load' | 'upstream' | 'deploy';
 
 /** Cost of a check, before it runs. */
@@ -14,21 +14,20 @@ interface CheckPlan {
   readonly paidCalls?: number;
 }
 
-/** Outcome of a check; figures are for machines. */
+/** Outcome of a check. The figures are for programs. */
 export type CheckOutcome = Omit<CheckReport, 'id' | 'title'>;
 
-/** One thing that only a real deployment can tell. */
+/** A measurement that only a real deployment allows. */
 export interface Check {
   readonly id: string;
   readonly title: string;
   readonly needs: readonly Need[];
   plan(pace: CanaryPace, hasUpstream: boolean): CheckPlan;
-  /** Groups that it wants, by a label of its own. */
+  /** Groups that the check needs, by label. */
   groups(pace: CanaryPace): Readonly<Record<string, GroupBody>>;
   run(stage: CanaryStage): Promise<CheckOutcome>;
 }
 
-/** Makes an outcome. */
 export function outcome(
   isWell: boolean,
   found: string,
@@ -38,7 +37,7 @@ export function outcome(
   return { result: isWell ? 'pass' : 'fail', found, meaning, figures };
 }
 
-/** Makes the outcome of a check that was not carried out. */
+/** Creates the outcome of a check that did not run. */
 export function skipped(why: string): CheckOutcome {
-  return { result: 'skipped', found: why, meaning: 'Nothing was tried.', figures: {} };
+  return { result: 'skipped', found: why, meaning: 'The check did not run.', figures: {} };
 }

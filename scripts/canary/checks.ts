@@ -11,7 +11,7 @@ import { release } from './checks/release.ts';
 import { silence } from './checks/silence.ts';
 import { upload } from './checks/upload.ts';
 
-/** Every check, in the order in which they run: what disturbs others comes late. */
+/** All checks in the order in which they run. Checks that disturb others come last. */
 export const CHECKS: readonly Check[] = [
   latency,
   isolates,

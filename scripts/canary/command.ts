@@ -12,10 +12,10 @@ import { textOf } from './report.ts';
 import { runCanary } from './run.ts';
 import { CheckNotPossible } from './upstream-use.ts';
 
-/** Exit codes: a check failed; it could not be run; somebody stopped it. */
+/** Exit codes: a check failed, the canary could not run, or it was interrupted. */
 const EXIT = { failed: 1, notRun: 2, stopped: 130 };
 
-/** Resolves when somebody presses Enter, or the time is over. */
+/** Resolves when Enter is pressed or the time is up. */
 async function enterPressed(withinMs: number): Promise<void> {
   const lines = createInterface({ input: process.stdin });
   const pressed = new Promise<void>((resolve) => lines.once('line', () => resolve()));
@@ -26,13 +26,13 @@ async function enterPressed(withinMs: number): Promise<void> {
   lines.close();
 }
 
-/** Stops at the first signal, with everything removed; a second one is of somebody who does not want to wait. */
+/** The first signal stops the run and removes its groups. A second one exits immediately. */
 function stopSignal(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
       if (stop.signal.aborted) process.exit(EXIT.stopped);
-      console.log('Stopping: the groups are being removed.');
+      console.log('Stopping. Removing the groups of this run.');
       stop.abort();
     });
   }
@@ -81,7 +81,7 @@ async function runGiven(given: CanaryArguments): Promise<number> {
   }
 }
 
-/** Runs the command to its end and answers with its exit code. `program` is how it was called, for its help. */
+/** Runs the command and returns its exit code. `program` is the command by which it was called, for the help. */
 export async function runCanaryCommand(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -94,7 +94,7 @@ export async function runCanaryCommand(
     return 0;
   } catch (error) {
     const isUsage = error instanceof CheckNotPossible;
-    console.error(isUsage ? `${error.message}\n\n${usageOf(program)}` : 'It failed:');
+    console.error(isUsage ? `${error.message}\n\n${usageOf(program)}` : 'The canary failed:');
     if (!isUsage) console.error(error);
     return EXIT.notRun;
   }

@@ -9,36 +9,35 @@ import {
 } from '../../src/config/canary-groups.ts';
 import { until } from './wait.ts';
 
-/** How long calls that were closed may take until they have left the queue. */
+/** Maximum time until closed calls have left the queue. */
 const EMPTY_WITHIN_MS = 10_000;
 
 export type GroupBody = z.input<typeof groupDocumentSchema>;
 
-/** A group that this run has made. */
+/** A group of this run. */
 export interface CanaryGroup {
   readonly name: string;
-  /** The model by which calls get there. */
+  /** Model that the calls of the group name. */
   readonly model: string;
 }
 
-/** A group that grants nothing: its calls wait, or are refused, and no upstream hears of them. */
+/** A group that grants nothing. Its calls wait or are rejected and never reach an upstream. */
 export const CLOSED: GroupBody = {
   limits: { max_concurrency: 0 },
   queue: { max_length: 5_000, timeout_ms: 3_600_000 },
 };
 
-/** Names a group of a run. */
 export function canaryGroup(run: string, label: string): CanaryGroup {
   const name = `${CANARY_GROUP_PREFIX}${run}-${label}`;
   return { name, model: `${CANARY_MODEL_PREFIX}${run}-${label}` };
 }
 
-/** An answer of the admin API that a canary cannot go on with. */
+/** An error of the admin API that ends the run. */
 export class AdminRefused extends Error {
   override readonly name = 'AdminRefused';
 }
 
-/** Takes the body of an answer that went well. */
+/** Returns the body of a successful response. */
 export function bodyOf<Body>(
   what: string,
   answer:
@@ -50,7 +49,7 @@ export function bodyOf<Body>(
   throw new AdminRefused(`${what}: ${answer.status} ${detail ?? ''}`.trim());
 }
 
-/** Makes a group that no call matches but those of its model. */
+/** Creates a group that only calls with its model match. */
 export async function makeGroup(
   admin: AdminClient,
   group: CanaryGroup,
@@ -59,36 +58,38 @@ export async function makeGroup(
   const { models = [], ...match } = body.match ?? {};
   const document = { ...body, match: { ...match, models: [group.model, ...models] } };
   const answer = await admin('putGroup', { params: { name: group.name }, body: document });
-  bodyOf(`making the group ${group.name}`, answer);
+  bodyOf(`Creating group \`${group.name}\``, answer);
 }
 
-/** Finds groups that an earlier canary has made: by their names and by what they match. */
+/** Finds groups of earlier runs by their names and match rules. */
 export async function leftovers(admin: AdminClient): Promise<string[]> {
-  const page = bodyOf('listing groups', await admin('listGroups', { query: { limit: 1_000 } }));
+  const page = bodyOf('Listing groups', await admin('listGroups', { query: { limit: 1_000 } }));
   return page.groups.filter(isCanaryGroup).map(({ name }) => name);
 }
 
-/** Asks for the state of a group. */
 export async function statusOf(admin: AdminClient, name: string): Promise<GroupStatus> {
-  return bodyOf(`status of ${name}`, await admin('getGroupStatus', { params: { name } }));
+  return bodyOf(
+    `Reading the status of group \`${name}\``,
+    await admin('getGroupStatus', { params: { name } }),
+  );
 }
 
 /**
- * Removes a group whose calls were closed. Calls that still wait are taken out of its queue first: they would be
- * routed anew otherwise, to a group that has room.
+ * Removes a group whose calls were closed. Calls that still wait are cancelled first. Otherwise they would be routed again,
+ * to a group with free slots.
  */
 export async function removeGroup(admin: AdminClient, name: string): Promise<void> {
   const isEmpty = async (): Promise<boolean> => (await statusOf(admin, name)).queued === 0;
-  // Whatever keeps it from being asked does not keep it from being removed.
+  // A failure to read the status does not prevent the removal.
   const emptied = await until(isEmpty, { withinMs: EMPTY_WITHIN_MS }).catch(() => null);
   if (emptied === null) await cancelWaiters(admin, name).catch(() => undefined);
   const answer = await admin('deleteGroup', { params: { name } });
   if (!answer.ok && answer.status === 404) return;
-  bodyOf(`removing the group ${name}`, answer);
+  bodyOf(`Removing group \`${name}\``, answer);
 }
 
 async function cancelWaiters(admin: AdminClient, name: string): Promise<void> {
-  const { waiters } = bodyOf('waiters', await admin('listWaiters', { params: { name } }));
+  const { waiters } = bodyOf('Listing waiters', await admin('listWaiters', { params: { name } }));
   for (const { ticket } of waiters) {
     await admin('cancelWaiter', { params: { name, ticket } });
   }

@@ -3,17 +3,17 @@ import { connect, constants } from 'node:http2';
 import type { CallOptions } from './call.ts';
 import { promised } from './wait.ts';
 
-/** How a caller leaves: it takes back the call alone, or closes the whole connection. */
+/** How a client disconnects: it cancels the stream, or closes the whole connection. */
 export type H2Leaving = 'stream_reset' | 'connection_close';
 
-/** A call over HTTP/2, as far as its leaving is looked at. */
+/** A call over HTTP/2 that can be disconnected. */
 export interface OpenH2Call {
-  /** Resolves with the headers' status, or with null where the call ended before. Never rejects. */
+  /** Resolves with the status once the headers have arrived, or with null if the call ends before. Never rejects. */
   readonly answered: Promise<number | null>;
   leave(how: H2Leaving): void;
 }
 
-/** Sends a call over HTTP/2, on a connection of its own. */
+/** Sends a call over HTTP/2 on a new connection. */
 export function openH2Call({ url, headers, body }: CallOptions): OpenH2Call {
   const { origin, pathname, search } = new URL(url);
   const session: ClientHttp2Session = connect(origin);
@@ -31,7 +31,7 @@ export function openH2Call({ url, headers, body }: CallOptions): OpenH2Call {
     leave(how) {
       if (how === 'connection_close') return session.destroy();
       stream.close(constants.NGHTTP2_CANCEL);
-      // The connection itself stays open for a while, as that of a browser does.
+      // The connection stays open for a while, as a browser's does.
       setTimeout(() => session.destroy(), 60_000).unref();
     },
   };

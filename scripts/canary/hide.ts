@@ -1,4 +1,4 @@
-/** Takes secrets out of a text: an answer of somebody else's might repeat one. */
+/** Removes secrets from a text, because a response of another server may repeat one. */
 export function hide(text: string, secrets: readonly (string | null)[]): string {
   return secrets.reduce<string>(
     (hidden, secret) => (secret === null ? hidden : hidden.replaceAll(secret, '***')),

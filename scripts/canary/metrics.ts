@@ -1,4 +1,4 @@
-/** Adds up the series of a metric in Prometheus' text that have those labels. */
+/** Sums the series of a metric with the given labels in Prometheus' text format. */
 export function sumOf(
   text: string,
   name: string,

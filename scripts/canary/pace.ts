@@ -1,6 +1,6 @@
-/** How much each check asks for, and how long it takes. */
+/** The size and duration of each check. */
 export interface CanaryPace {
-  /** How long after a change of the configuration every isolate of the Worker goes by it. */
+  /** Time until every isolate of the Worker uses a new configuration. */
   readonly settleMs: number;
   readonly overload: { readonly ratesPerS: readonly number[]; readonly stepMs: number };
   readonly memory: { readonly waiters: readonly number[]; readonly stepMs: number };
@@ -11,10 +11,10 @@ export interface CanaryPace {
   readonly deploy: {
     readonly waiters: number;
     readonly streams: number;
-    /** How long a call waits that is sent in turn. */
+    /** Maximum wait of the sequential calls. */
     readonly probeMs: number;
     readonly maxMs: number;
-    /** How long the load goes on after the deploy. */
+    /** How long the load continues after the deploy. */
     readonly afterMs: number;
   };
   readonly isolates: { readonly calls: number; readonly everyMs: number };
@@ -24,14 +24,13 @@ export interface CanaryPace {
 }
 
 export interface PaceOptions {
-  /** Part of the usual load. */
+  /** Fraction of the default load. */
   readonly load: number;
   readonly long: boolean;
-  /** Waits of the checks of silence and uploads, in seconds; null: the usual ones. */
+  /** Waits of the checks silence and upload, in seconds. null means the default waits. */
   readonly waitsS: readonly number[] | null;
 }
 
-/** Works out the pace of a run. */
 export function paceOf({ load, long, waitsS }: PaceOptions): CanaryPace {
   const part = (count: number): number => Math.max(1, Math.round(count * load));
   const parts = (...counts: readonly number[]): number[] => [...new Set(counts.map(part))];

@@ -1,14 +1,12 @@
 import * as z from 'zod';
 
-/** The report of a run as `--json` writes it. */
-
 const checkReportSchema = z.object({
   id: z.string(),
   title: z.string(),
   result: z.enum(['pass', 'fail', 'skipped']),
   /** The measurement in a sentence or two. */
   found: z.string(),
-  /** Conclusion from it, for people. */
+  /** The conclusion, for people. */
   meaning: z.string(),
   figures: z.record(z.string(), z.json()),
 });
@@ -21,7 +19,7 @@ export const reportSchema = z.object({
   ended_at: z.iso.datetime(),
   upstream: z.string().nullable(),
   checks: z.array(checkReportSchema),
-  /** Requests that the run made, to be compared with the bill. */
+  /** Requests of the run, for comparison with the bill. */
   sent: z.object({
     calls: z.int().min(0),
     admin_requests: z.int().min(0),

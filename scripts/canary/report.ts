@@ -12,7 +12,7 @@ function wrapped(text: string, indent: string): string {
   return lines.map((line) => indent + line).join('\n');
 }
 
-/** Writes a report for people. */
+/** Formats a report for people. */
 export function textOf(report: CanaryReport): string {
   const rows = report.checks.map(({ id, result, title, found, meaning }) =>
     result === 'skipped'
@@ -26,7 +26,7 @@ export function textOf(report: CanaryReport): string {
   const sent = `Sent from ${report.started_at} to ${report.ended_at}: ${calls} calls, ${paid} of them to a provider, and ${admin} requests to the admin API.`;
   const left =
     report.groups_left.length === 0
-      ? 'All groups of the canary are removed.'
+      ? 'All groups of the run were removed.'
       : `Groups that could not be removed: ${report.groups_left.join(', ')}. The next run removes them.`;
   return [...rows, '', sent, left].join('\n');
 }

@@ -17,17 +17,17 @@ export interface RunOptions {
   readonly checks: readonly Check[];
   readonly choice: Choice;
   readonly pace: CanaryPace;
-  /** Where calls go that are to be served; null: none is. */
+  /** Upstream of the calls that are served. null means that no call is served. */
   readonly upstream: { readonly id: string; readonly model: string } | null;
   readonly signal: AbortSignal;
   readonly say: (line: string) => void;
   readonly deployed: (withinMs: number) => Promise<void>;
 }
 
-/** Label of the group by which a run tries whether calls get where they should. */
+/** Label of the group that tests whether calls reach their group. */
 const TRY_LABEL = 'try';
 
-/** Runs the checks that were chosen, one after the other, and removes what it has made however it ends. */
+/** Runs the selected checks one after the other. The groups of the run are removed in any case. */
 export async function runCanary(options: RunOptions): Promise<CanaryReport> {
   const { target, signal, say } = options;
   const run = randomBytes(3).toString('hex');
@@ -57,7 +57,7 @@ export async function runCanary(options: RunOptions): Promise<CanaryReport> {
   const checks = planned.map(({ check, leftOut }) => ({
     id: check.id,
     title: check.title,
-    ...(outcomes.get(check) ?? skipped(leftOut ?? 'it was stopped before')),
+    ...(outcomes.get(check) ?? skipped(leftOut ?? 'the run was stopped before')),
   }));
   return {
     schema: 'headgate-canary/1',
@@ -75,7 +75,7 @@ export async function runCanary(options: RunOptions): Promise<CanaryReport> {
 
 async function removeLeftovers(admin: AdminClient, say: (line: string) => void): Promise<void> {
   for (const name of await groups.leftovers(admin)) {
-    say(`removing ${name}, which an earlier run has left`);
+    say(`removing group ${name} of an earlier run`);
     await groups.removeGroup(admin, name);
   }
 }
@@ -88,19 +88,21 @@ function upstreamOf(
   return upstreamUse(admin, target, upstream.id, upstream.model);
 }
 
-/** Chooses a route for calls of closed groups. They get no further than to the group. */
+/** Chooses a route for the calls of closed groups, which never reach the upstream. */
 async function closedPathOf(admin: AdminClient, id: string | null): Promise<string> {
   const answer = await admin('listUpstreams', { query: { limit: 1_000 } });
-  const { upstreams } = groups.bodyOf('listing upstreams', answer);
-  const fitting = upstreams.filter(
+  const { upstreams } = groups.bodyOf('Listing upstreams', answer);
+  const usable = upstreams.filter(
     (each) => each.enabled && each.dialect === 'openai' && each.openai_at !== null,
   );
-  const chosen = fitting.find((each) => each.id === (id ?? 'openai')) ?? fitting[0];
-  if (chosen === undefined) throw new CheckNotPossible('No upstream of dialect openai is enabled.');
+  const chosen = usable.find((each) => each.id === (id ?? 'openai')) ?? usable[0];
+  if (chosen === undefined) {
+    throw new CheckNotPossible('No upstream with the dialect openai is enabled. Enable one.');
+  }
   return `/${chosen.id}${chosen.openai_at}/chat/completions`;
 }
 
-/** Makes the groups, and tries whether calls get into them before many are sent. */
+/** Creates the groups and tests with one call whether calls reach them. */
 async function prepare(
   stage: OpenStage,
   planned: readonly Planned[],
@@ -108,7 +110,7 @@ async function prepare(
 ): Promise<void> {
   const make = async (label: string, body: groups.GroupBody): Promise<void> => {
     const group = stage.group(label);
-    // Noted before: a request that fails may have made it all the same.
+    // The name is recorded first, because a request that fails may still have created the group.
     made.push(group.name);
     await groups.makeGroup(stage.admin, group, body);
   };
@@ -118,17 +120,17 @@ async function prepare(
     for (const [label, body] of Object.entries(check.groups(stage.pace))) await make(label, body);
   }
   if (stage.upstream !== null) await make(UPSTREAM_LABEL, upstreamBody(stage.upstream));
-  stage.say(`${made.length} groups are made; every Worker knows them in a moment`);
+  stage.say(`created ${made.length} groups, waiting until all Workers use them`);
   await delay(stage.pace.settleMs, undefined, { signal: stage.signal });
   const end = await stage.send(stage.group(TRY_LABEL)).ended;
   if (end.reason !== 'busy') {
     throw new CheckNotPossible(
-      `A call to a group without room was answered ${nameOf(end)}: ${end.text.slice(0, 300)}`,
+      `A call to a group without slots returned ${nameOf(end)} instead of 429 busy: ${end.text.slice(0, 300)}`,
     );
   }
 }
 
-/** A group whose slots are free the moment that their calls end. */
+/** A group whose slots are free as soon as their calls end. */
 function upstreamBody({ match }: UpstreamUse): groups.GroupBody {
   return {
     match,
@@ -142,17 +144,17 @@ async function runCheck(check: Check, stage: OpenStage): Promise<CheckOutcome> {
   stage.say(`${check.id}: ${check.title}`);
   try {
     const result = await check.run(stage);
-    // What it saw of calls that were closed under it says nothing.
+    // A result from calls that were closed during the check is meaningless.
     stage.signal.throwIfAborted();
     return result;
   } catch (error) {
     if (stage.signal.aborted) throw error;
-    const found = `It could not be carried out: ${error instanceof Error ? error.message : String(error)}`;
-    return { result: 'fail', found, meaning: 'Nothing is known of this.', figures: {} };
+    const found = `The check could not run: ${error instanceof Error ? error.message : String(error)}`;
+    return { result: 'fail', found, meaning: 'There is no result.', figures: {} };
   }
 }
 
-/** Ends what is under way and removes the groups; answers with those that are left. */
+/** Closes all calls, removes the groups and returns the names of those that remain. */
 async function clear(stage: OpenStage, made: readonly string[]): Promise<string[]> {
   stage.close();
   const left: string[] = [];

@@ -10,50 +10,49 @@ import { until } from './wait.ts';
 import type { CanaryTarget } from './target.ts';
 import { credentials, CheckNotPossible, type CallShape, type UpstreamUse } from './upstream-use.ts';
 
-/** More of a call than its group. */
+/** Options of a call to a group. */
 interface Extra {
-  /** Of `headgate-max-wait`. @default 0: it does not wait */
+  /** Value of `headgate-max-wait`. @default 0, which means no wait */
   readonly maxWaitMs?: number;
   readonly stream?: boolean;
-  /** Bytes that the body has at least. */
+  /** Minimum size of the body. */
   readonly bodyBytes?: number;
-  /** Keeps its connection for the next call. */
+  /** Keeps the connection open for the next call. */
   readonly isKeptOpen?: boolean;
   readonly patienceMs?: number;
   readonly onEnd?: (end: CanaryCallEnd) => void;
 }
 
-/** Everything that a check needs of a run. */
+/** The interface of a run for its checks. */
 export interface CanaryStage {
   readonly target: CanaryTarget;
   readonly pace: CanaryPace;
   readonly admin: AdminClient;
   readonly sent: SentRequests;
-  /** Null: there is none, or calls to it may not cost anything. */
+  /** null if no upstream was selected. */
   readonly upstream: UpstreamUse | null;
   readonly signal: AbortSignal;
-  /** Tells whoever watches how far it is. */
+  /** Reports progress. */
   say(line: string): void;
-  /** Resolves when somebody says that the deploy is through, or the time is over. */
+  /** Resolves when the operator confirms the deploy or the time is up. */
   deployed(withinMs: number): Promise<void>;
-  /** Keeps connections for the next call. */
+  /** Keeps connections open for the next call. */
   readonly agent: Agent;
-  /** A group that the check has asked for. */
+  /** Returns a group that the check requested. */
   group(label: string): CanaryGroup;
   status(group: CanaryGroup): Promise<GroupStatus>;
-  /** Makes a call to a group that grants nothing. */
+  /** Describes a call to a group that grants nothing. */
   closedCall(group: CanaryGroup, extra?: Extra): CallOptions;
-  /** Sends such a call. */
+  /** Sends a call to a group that grants nothing. */
   send(group: CanaryGroup, extra?: Extra): OpenCall;
-  /** Makes a call that reaches the upstream. */
+  /** Describes a call that reaches the upstream. */
   upstreamCall(shape: CallShape): CallOptions;
   sendUpstream(shape: CallShape, patienceMs?: number): OpenCall;
-  /** The group of calls that reach the upstream. */
+  /** Group of the calls that reach the upstream. */
   readonly upstreamGroup: CanaryGroup;
   setUpstreamSlots(slots: number): Promise<void>;
 }
 
-/** Label of the group of calls that reach an upstream. */
 export const UPSTREAM_LABEL = 'upstream';
 
 export interface CanaryStageOptions {
@@ -63,24 +62,23 @@ export interface CanaryStageOptions {
   readonly admin: AdminClient;
   readonly sent: SentRequests;
   readonly upstream: UpstreamUse | null;
-  /** Path of chat calls at any upstream: those of closed groups never get there. */
+  /** Path of chat calls at any upstream. Calls of closed groups never reach it. */
   readonly closedPath: string;
   readonly signal: AbortSignal;
   readonly say: (line: string) => void;
   readonly deployed: (withinMs: number) => Promise<void>;
 }
 
-/** A stage, and the end of everything that it has under way. */
+/** A stage that can be closed. */
 export interface OpenStage extends CanaryStage {
-  /** Ends calls that a check has left open. */
+  /** Closes calls that a check has left open. */
   closeCalls(): void;
   close(): void;
 }
 
-/** How long a connection is kept that nobody uses: workerd closes it after 5 s or more, which may meet the next call. */
+/** How long an idle connection is kept. workerd closes it after 5 s or more, which could collide with the next call. */
 const IDLE_MS = 3_000;
 
-/** Makes the stage of a run. */
 export function openStage(options: CanaryStageOptions): OpenStage {
   const { run, target, admin, sent, upstream, closedPath, signal } = options;
   const open = new Set<OpenCall>();
@@ -103,7 +101,7 @@ export function openStage(options: CanaryStageOptions): OpenStage {
   };
   signal.addEventListener('abort', closeCalls, { once: true });
   const needed = (): UpstreamUse => {
-    if (upstream === null) throw new CheckNotPossible('There is no upstream to call.');
+    if (upstream === null) throw new CheckNotPossible('No upstream was selected. Use --upstream.');
     return upstream;
   };
   const closedCall = (group: CanaryGroup, extra: Extra = {}): CallOptions => ({
@@ -135,7 +133,7 @@ export function openStage(options: CanaryStageOptions): OpenStage {
     async setUpstreamSlots(slots) {
       const body = { limits: { max_concurrency: slots } };
       const answer = await admin('patchGroup', { params: { name: upstreamGroup.name }, body });
-      bodyOf('changing the group of the upstream', answer);
+      bodyOf('Changing the group of the upstream', answer);
       const isSo = async (): Promise<boolean> =>
         (await statusOf(admin, upstreamGroup.name)).limit.configured === slots;
       await until(isSo, { withinMs: options.pace.settleMs, signal });
@@ -148,7 +146,7 @@ export function openStage(options: CanaryStageOptions): OpenStage {
   };
 }
 
-/** A provider's key that is none: calls that carry it are to reach no provider. */
+/** An invalid provider key. Calls with it never reach a provider. */
 const NO_KEY = 'headgate-canary-no-key';
 
 function closedHeaders(

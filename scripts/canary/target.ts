@@ -2,22 +2,21 @@ import type { AdminClient } from '../../src/contract/admin/client.ts';
 import { createAdminClient } from '../../src/contract/admin/client.ts';
 import type { SentRequests } from './sent.ts';
 
-/** A deployment, and who asks it. */
+/** A deployment and its credentials. */
 export interface CanaryTarget {
   /** Base URL, without a trailing slash. */
   readonly url: string;
-  /** Opens the admin API as an admin. Never printed. */
+  /** Token of the admin API with the role admin. Never printed. */
   readonly token: string;
-  /** A gateway key for the calls; null: this deployment wants none. */
+  /** Gateway key of the calls. null if the deployment requires none. */
   readonly gatewayKey: string | null;
-  /** The provider's key for calls that reach it; null: the operator's is used. */
+  /** Provider key of calls that reach the provider. null means that the operator's key is used. */
   readonly providerKey: string | null;
 }
 
-/** How long an answer of the admin API may take. */
 const ADMIN_WAIT_MS = 30_000;
 
-/** Makes a client of the admin API that counts what it asks. */
+/** Creates a client of the admin API that counts its requests. */
 export function adminOf({ url, token }: CanaryTarget, sent: SentRequests): AdminClient {
   return createAdminClient({
     baseUrl: `${url}/admin/api`,

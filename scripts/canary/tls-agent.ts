@@ -3,7 +3,7 @@ import { Agent } from 'node:https';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 
-/** Makes one connection, and keeps hold of what is below TLS: only that can be reset. */
+/** Opens one connection and keeps its TCP socket, because only that can be reset. */
 export class TlsAgent extends Agent {
   tcp: Socket | null = null;
 

@@ -3,26 +3,26 @@ import type { AdminClient } from '../../src/contract/admin/client.ts';
 import { bodyOf, type CanaryGroup, type GroupBody } from './groups.ts';
 import type { CanaryTarget } from './target.ts';
 
-/** One call of a kind, but for who sends it. */
+/** A call without its credentials. */
 export interface CallShape {
   readonly path: string;
   readonly body: string;
 }
 
-/** An upstream that calls reach in the end, and how they are told from those of others. */
+/** An upstream that calls reach, and what distinguishes these calls from others. */
 export interface UpstreamUse {
   readonly id: string;
-  /** Matching of the group besides its made-up model. */
+  /** Match rules of the group, in addition to its invented model. */
   readonly match: NonNullable<GroupBody['match']>;
-  /** Credentials, and what leads a call into the group. */
+  /** Credentials, and headers that assign a call to the group. */
   headers(group: CanaryGroup): Record<string, string>;
-  /** A stream of some seconds. */
+  /** A stream that lasts several seconds. */
   stream(): CallShape;
   /** The smallest call that generates something. */
   small(): CallShape;
 }
 
-/** A run that cannot be carried out as it was asked for. */
+/** The run is not possible with the given options. */
 export class CheckNotPossible extends Error {
   override readonly name = 'NotPossible';
 }
@@ -30,29 +30,34 @@ export class CheckNotPossible extends Error {
 const LONG_PROMPT = 'Count from 1 to 300 in words, one number a line, and say nothing else.';
 const SMALL_PROMPT = 'Say ok.';
 
-/** Beginning of the id of a gateway key that nobody but a canary uses. */
+/** Prefix of the id of a gateway key that only the canary uses. */
 const KEY_PREFIX = 'canary';
 
-/** Finds out how calls of a canary reach an upstream, and that no others can match its group. */
+/** Returns how calls reach an upstream. Throws if other calls could match the group of the run. */
 export async function upstreamUse(
   admin: AdminClient,
   target: CanaryTarget,
   id: string,
   model: string,
 ): Promise<UpstreamUse> {
-  const upstream = bodyOf(`upstream ${id}`, await admin('getUpstream', { params: { id } }));
+  const upstream = bodyOf(
+    `Reading upstream \`${id}\``,
+    await admin('getUpstream', { params: { id } }),
+  );
   const shapes = shapesOf(upstream, model);
   if (shapes === null) {
-    throw new CheckNotPossible(`The canary speaks no dialect of the upstream ${id}.`);
+    throw new CheckNotPossible(
+      `The canary does not support the dialect of upstream \`${id}\`. Choose another upstream.`,
+    );
   }
   const base = { 'content-type': 'application/json', ...credentials(target, upstream.dialect) };
   if (upstream.secret === null || target.providerKey !== null) {
     if (target.providerKey === null) {
       throw new CheckNotPossible(
-        `The upstream ${id} wants the caller's own key: set PROVIDER_KEY.`,
+        `Upstream \`${id}\` requires the caller's own key. Set PROVIDER_KEY.`,
       );
     }
-    // With a key of the caller's own the header is believed, whatever the body says.
+    // For calls with the caller's own key, the header takes precedence over the model in the body.
     const headers = (group: CanaryGroup) => ({ ...base, 'headgate-model': group.model });
     return { id, match: { upstreams: [id] }, headers, ...shapes };
   }
@@ -63,22 +68,24 @@ export async function upstreamUse(
 
 const statusSchema = z.object({ key: z.object({ id: z.string() }) });
 
-/** Asks for the id of the gateway key, which has to be one that nobody else uses. */
+/** Returns the id of the gateway key. Throws if other clients could use the key. */
 async function gatewayKeyId({ url, gatewayKey }: CanaryTarget): Promise<string> {
-  const wanted = `a gateway key of its own whose id begins with "${KEY_PREFIX}": set HEADGATE_KEY`;
+  const fix = `Set HEADGATE_KEY to a dedicated gateway key whose id begins with \`${KEY_PREFIX}\`.`;
   if (gatewayKey === null) {
-    throw new CheckNotPossible(`With the operator's secret a canary wants ${wanted}.`);
+    throw new CheckNotPossible(`Calls with the operator's secret require a gateway key. ${fix}`);
   }
   const response = await fetch(`${url}/status`, { headers: { 'headgate-key': gatewayKey } });
-  if (!response.ok) throw new CheckNotPossible(`HEADGATE_KEY opens nothing: ${response.status}.`);
+  if (!response.ok) {
+    throw new CheckNotPossible(`HEADGATE_KEY was rejected with ${response.status}.`);
+  }
   const { id } = statusSchema.parse(await response.json()).key;
   if (!id.startsWith(KEY_PREFIX)) {
-    throw new CheckNotPossible(`The key ${id} may be somebody's: ${wanted}.`);
+    throw new CheckNotPossible(`Other clients may use the key \`${id}\`. ${fix}`);
   }
   return id;
 }
 
-/** Headers that show who calls, as the dialect wants them. */
+/** Headers with the credentials, as the dialect requires them. */
 export function credentials(target: CanaryTarget, dialect: string | null): Record<string, string> {
   const { gatewayKey, providerKey } = target;
   const own = gatewayKey === null ? {} : { 'headgate-key': gatewayKey };

@@ -6,7 +6,7 @@ export interface CanaryUntilOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Looks until the condition holds; answers how long that took, or null when it did not in time. */
+/** Polls until the condition holds. Returns the elapsed milliseconds, or null if it did not hold in time. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   { withinMs, everyMs = 100, signal }: CanaryUntilOptions,
@@ -19,7 +19,7 @@ export async function until(
   return performance.now() - startedAt;
 }
 
-/** Makes a promise that is settled from outside. Node 20 has none of its own. */
+/** Creates a promise that is settled from outside. Node 20 has no `Promise.withResolvers`. */
 export function promised<Value>() {
   let resolve: (value: Value) => void = () => undefined;
   let reject: (error: unknown) => void = () => undefined;

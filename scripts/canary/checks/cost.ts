@@ -5,12 +5,12 @@ import { CLOSED } from '../groups.ts';
 import { sumOf } from '../metrics.ts';
 import type { CanaryStage } from '../stage.ts';
 
-/** USD a million, as in docs/platform-cost.md. */
+/** USD per million requests, as in docs/platform-cost.md. */
 const PRICES = { workerRequest: 0.3, objectRequest: 0.15 };
 
 const PATIENCE_MS = 30_000;
 
-/** Reads how often the group has decided so far. */
+/** Returns the number of grants and rejections of the group so far. */
 async function decisions(stage: CanaryStage, group: string): Promise<number> {
   const { url, token } = stage.target;
   const response = await fetch(`${url}/metrics`, {
@@ -18,16 +18,16 @@ async function decisions(stage: CanaryStage, group: string): Promise<number> {
     signal: AbortSignal.timeout(PATIENCE_MS),
   });
   stage.sent.admin_requests += 1;
-  if (!response.ok) throw new Error(`/metrics answers ${response.status}`);
+  if (!response.ok) throw new Error(`/metrics returned ${response.status}`);
   const text = await response.text();
   const sum = (name: string): number => sumOf(text, name, { group });
   return sum('headgate_grants_total') + sum('headgate_rejections_total');
 }
 
-/** Compares what calls took with what the documents say that they take. */
+/** Compares the platform requests for each call with the documented number. */
 export const cost: Check = {
   id: 'cost',
-  title: 'What a call takes, to compare with the bill',
+  title: 'Platform requests for each call',
   needs: [],
   plan: ({ cost: { calls } }) => ({ calls, ms: calls * 100 }),
   groups: () => ({ cost: CLOSED }),
@@ -44,12 +44,12 @@ export const cost: Check = {
     const unexpected = ends.filter(({ reason }) => reason !== 'busy').map(nameOf);
     const perMillion = PRICES.workerRequest + PRICES.objectRequest * acquires;
     const { sent } = stage;
-    const found = `an acquire for each call: ${acquires.toFixed(2)}; ${perMillion.toFixed(2)} USD a million such calls, without rows and duration. This run so far: ${sent.calls} calls and ${sent.admin_requests} requests to the admin API${unexpected.length > 0 ? `; not expected: ${listed(countsOf(unexpected))}` : ''}`;
+    const found = `acquire requests for each call: ${acquires.toFixed(2)}; ${perMillion.toFixed(2)} USD per million such calls, without rows and duration. This run so far: ${sent.calls} calls and ${sent.admin_requests} requests to the admin API${unexpected.length > 0 ? `; unexpected responses: ${listed(countsOf(unexpected))}` : ''}`;
     const figures = { calls, acquires_per_call: acquires, usd_per_million: perMillion };
     const isWell = unexpected.length === 0 && acquires === 1;
     const meaning = isWell
-      ? "Compare with Cloudflare's analytics of these minutes (Worker requests, object requests, rows, duration), and with platform-cost.md."
-      : 'The counters do not fit the calls: the pool began anew meanwhile, or calls take more than the documents say.';
+      ? "Compare these figures with Cloudflare's analytics for the same minutes (Worker requests, object requests, rows, duration) and with platform-cost.md."
+      : 'The counters do not match the calls. Either the pool restarted during the check, or calls cost more than documented.';
     return outcome(isWell, found, meaning, figures);
   },
 };

@@ -5,31 +5,31 @@ import { countsOf, listed } from '../figures.ts';
 import { CLOSED } from '../groups.ts';
 import type { CanaryStage } from '../stage.ts';
 
-/** How often a call is sent that waits for a moment. */
+/** Interval between calls that wait for a short time. */
 const PROBE_EVERY_MS = 250;
 
-/** How long a waiting call may wait: longer than a deploy takes. */
+/** Maximum wait of the queued calls, which is longer than a deploy. */
 const MAX_WAIT_MS = 3_600_000;
 
-/** How often pools are looked at, and how often in a row more streams than slots count as one over-grant. */
+/** Interval between looks at the pool, and the number of consecutive looks above the limit that count as one over-grant. */
 const LOOK = { everyMs: 250, inARow: 8 };
 
 /** Slots that the streams share. */
 const SLOTS = 2;
 
-/** Everything that went wrong under the load. */
+/** Results of the calls under the load. */
 interface DeployTally {
   readonly probes: CanaryCallEnd[];
-  /** Ends of calls that were to wait to the end of the check. */
+  /** Ends of calls that should have waited until the end of the check. */
   readonly waiters: CanaryCallEnd[];
   /** Ends of streams. */
   readonly streams: CanaryCallEnd[];
   mostStreaming: number;
   overGrants: number;
-  beganAnew: boolean;
+  hasRestarted: boolean;
 }
 
-const isRefusedWell = ({ reason }: CanaryCallEnd): boolean => reason === 'queue_timeout';
+const isTimedOut = ({ reason }: CanaryCallEnd): boolean => reason === 'queue_timeout';
 
 function keepWaiting(stage: CanaryStage, tally: DeployTally): void {
   const { waiters } = stage.pace.deploy;
@@ -53,7 +53,7 @@ async function keepProbing(
   await Promise.all(open);
 }
 
-/** Keeps streams under way, more than there are slots for, and watches how many run at once. */
+/** Keeps more streams open than there are slots, and counts how many run at once. */
 async function keepStreaming(
   stage: CanaryStage,
   tally: DeployTally,
@@ -75,7 +75,7 @@ async function keepStreaming(
   const watch = async (): Promise<void> => {
     while (!over.aborted) {
       tally.mostStreaming = Math.max(tally.mostStreaming, streaming);
-      // The end of one may reach us after the beginning of the next.
+      // The end of one stream may arrive here after the start of the next.
       above = streaming > SLOTS ? above + 1 : 0;
       if (above === LOOK.inARow) tally.overGrants += 1;
       await delay(LOOK.everyMs, undefined, { signal: stage.signal });
@@ -84,24 +84,24 @@ async function keepStreaming(
   await Promise.all([...Array.from({ length: stage.pace.deploy.streams }, stream), watch()]);
 }
 
-/** Looks whether the pool began anew: then it has counted fewer refusals than its callers were told. */
+/** Detects a restart of the pool, after which it has counted fewer rejections than its callers have received. */
 async function watchPool(stage: CanaryStage, tally: DeployTally, over: AbortSignal): Promise<void> {
   while (!over.aborted) {
-    const reported = tally.probes.filter(isRefusedWell).length;
+    const reported = tally.probes.filter(isTimedOut).length;
     const status = await stage.status(stage.group('deploy')).catch(() => null);
     const counts = Object.values(status?.rejected_total ?? { none: reported });
-    tally.beganAnew ||= counts.reduce((sum, count) => sum + count, 0) < reported;
+    tally.hasRestarted ||= counts.reduce((sum, count) => sum + count, 0) < reported;
     await delay(LOOK.everyMs, undefined, { signal: stage.signal });
   }
 }
 
 function judge(tally: DeployTally): CheckOutcome {
-  const probes = tally.probes.filter((end) => !isRefusedWell(end));
+  const probes = tally.probes.filter((end) => !isTimedOut(end));
   const cut = tally.streams.filter((end) => !end.isComplete || end.status !== 200);
   const wrong = countsOf([...probes, ...tally.waiters, ...cut].map(nameOf));
   const unavailable = [...probes, ...tally.waiters].filter(({ status }) => status === 503).length;
   const figures = {
-    pool_began_anew: tally.beganAnew,
+    pool_began_anew: tally.hasRestarted,
     answers_503: unavailable,
     waiters_lost: tally.waiters.length,
     streams: tally.streams.length,
@@ -111,18 +111,18 @@ function judge(tally: DeployTally): CheckOutcome {
     probes: tally.probes.length,
     wrong,
   };
-  const found = `the pool began anew: ${tally.beganAnew ? 'yes' : 'no'}; 503: ${unavailable}; waiting calls lost: ${tally.waiters.length}; streams cut: ${cut.length} of ${tally.streams.length}; over-grants: ${tally.overGrants}; wrong answers: ${listed(wrong)}`;
+  const found = `pool restarted: ${tally.hasRestarted ? 'yes' : 'no'}; 503 responses: ${unavailable}; queued calls lost: ${tally.waiters.length}; streams cut: ${cut.length} of ${tally.streams.length}; over-grants: ${tally.overGrants}; unexpected responses: ${listed(wrong)}`;
   const isWell = Object.keys(wrong).length === 0 && tally.overGrants === 0;
-  if (isWell && !tally.beganAnew) {
-    return { ...skipped(`${found}. So nothing was proven`), figures };
+  if (isWell && !tally.hasRestarted) {
+    return { ...skipped(`${found}. Without a restart, the check proves nothing`), figures };
   }
   const meaning = isWell
-    ? 'Callers do not notice such a deploy.'
-    : 'A deploy costs callers that: have them try again, or deploy when few of them wait.';
+    ? 'Callers do not notice a deploy.'
+    : 'A deploy causes these errors. Let clients retry, or deploy when few calls are queued.';
   return outcome(isWell, found, meaning, figures);
 }
 
-/** Keeps up a load while somebody deploys. */
+/** Keeps up a load during a deploy. */
 export const deploy: Check = {
   id: 'deploy',
   title: 'A deploy under load',
@@ -140,7 +140,7 @@ export const deploy: Check = {
       streams: [],
       mostStreaming: 0,
       overGrants: 0,
-      beganAnew: false,
+      hasRestarted: false,
     };
     if (stage.upstream !== null) await stage.setUpstreamSlots(SLOTS);
     keepWaiting(stage, tally);
@@ -148,14 +148,14 @@ export const deploy: Check = {
     const running = [keepProbing, keepStreaming, watchPool].map((keep) =>
       keep(stage, tally, over.signal),
     );
-    stage.say('the load is on: deploy now, and press Enter when the deploy is through');
+    stage.say('the load is running. Deploy now, and press Enter when the deploy is complete');
     const all = Promise.all(running);
     await Promise.race([stage.deployed(stage.pace.deploy.maxMs), all]);
     await Promise.race([
       delay(stage.pace.deploy.afterMs, undefined, { signal: stage.signal }),
       all,
     ]);
-    // Those that wait on are as they should be: they are closed with the group.
+    // Calls that still wait are fine. They are closed with the group.
     over.abort();
     await all;
     return judge(tally);

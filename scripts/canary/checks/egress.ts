@@ -5,7 +5,7 @@ import type { CanaryStage } from '../stage.ts';
 
 const PATIENCE_MS = 120_000;
 
-/** Reads in which data centre a call was: where the Worker was placed, or else where the call came in. */
+/** Returns the data centre of a call: where the Worker was placed, or where the call arrived. */
 function coloOf({ headers }: CanaryCallEnd): string {
   const placed = headers['cf-placement'];
   if (typeof placed === 'string') return placed;
@@ -37,7 +37,7 @@ async function concurrent(
   return ends;
 }
 
-/** Adds up by data centre. */
+/** Counts responses by data centre. */
 function byColo(ends: readonly CanaryCallEnd[]): Record<string, Record<string, number>> {
   const colos = new Set(ends.map(coloOf));
   return Object.fromEntries(
@@ -48,16 +48,16 @@ function byColo(ends: readonly CanaryCallEnd[]): Record<string, Record<string, n
   );
 }
 
-/** Asks how many refusals Headgate took for ones of where it calls from, those that went elsewhere too. */
+/** Returns how many rejections Headgate attributed to the egress location, including those that were retried elsewhere. */
 async function refusedEgress(stage: CanaryStage): Promise<number> {
   const { refusals_total: refusals } = await stage.status(stage.upstreamGroup);
   return refusals['egress'] ?? 0;
 }
 
-/** Counts how many calls a provider refuses because of where they come from. */
+/** Counts the calls that a provider rejects because of the location of the Worker. */
 export const egress: Check = {
   id: 'egress',
-  title: 'Refusals of the provider by where calls come from',
+  title: 'Rejections by the provider because of the egress location',
   needs: ['upstream'],
   plan: ({ egress: { calls } }) => ({ calls: 0, ms: calls * 2_000, paidCalls: calls * 2 }),
   groups: () => ({}),
@@ -67,17 +67,18 @@ export const egress: Check = {
     await stage.setUpstreamSlots(pace.egress.atOnce);
     const send = (): Promise<CanaryCallEnd> =>
       stage.sendUpstream(upstream.small(), PATIENCE_MS).ended;
-    stage.say(`${pace.egress.calls} calls, one after the other`);
+    stage.say(`${pace.egress.calls} sequential calls`);
     const alone = await sequential(stage, send);
-    stage.say(`${pace.egress.calls} calls, ${pace.egress.atOnce} at once`);
+    stage.say(`${pace.egress.calls} calls, ${pace.egress.atOnce} at a time`);
     const together = await concurrent(stage, send);
     const recognised = await refusedEgress(stage);
     const refused = [...alone, ...together].filter((end) => !isServed(end));
     const forbidden = (ends: readonly CanaryCallEnd[]): number =>
       ends.filter(({ status }) => status === 403).length;
-    const wrong = refused.length === 0 ? '' : `; refused: ${listed(countsOf(refused.map(nameOf)))}`;
+    const wrong =
+      refused.length === 0 ? '' : `; not served: ${listed(countsOf(refused.map(nameOf)))}`;
     const first = refused[0]?.text.slice(0, 200).replaceAll(/\s+/g, ' ');
-    const found = `403 for ${forbidden(alone)} of ${alone.length} one after the other, ${forbidden(together)} of ${together.length} at once; data centres: ${Object.keys(byColo([...alone, ...together])).join(', ')}; refusals that Headgate recognised: ${recognised}${wrong}`;
+    const found = `403 for ${forbidden(alone)} of ${alone.length} sequential calls and ${forbidden(together)} of ${together.length} concurrent calls; data centres: ${Object.keys(byColo([...alone, ...together])).join(', ')}; egress rejections recognized by Headgate: ${recognised}${wrong}`;
     const figures = {
       sequential: byColo(alone),
       concurrent: byColo(together),
@@ -86,8 +87,8 @@ export const egress: Check = {
     };
     const isWell = refused.length === 0 && recognised === 0;
     const meaning = isWell
-      ? 'The provider takes calls from where this Worker runs.'
-      : 'Not all were served. 403 from some data centres: pin the Worker with [placement], see operations.md.';
+      ? 'The provider accepts calls from where this Worker runs.'
+      : 'Not all calls were served. If some data centres get 403, pin the Worker with [placement]. See operations.md.';
     return outcome(isWell, found, meaning, figures);
   },
 };

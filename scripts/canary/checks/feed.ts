@@ -3,31 +3,31 @@ import { outcome, type Check } from '../check.ts';
 import { duration } from '../figures.ts';
 import type { CanaryStage } from '../stage.ts';
 
-/** Silence after which a feed counts as dead, by the promise of its beats. */
+/** The feed sends beats more often than this, so a longer silence means that it is dead. */
 const SILENT_MS = 10_000;
 
-/** How long to wait before it is opened anew. */
-const AGAIN_MS = 500;
+/** Pause before the feed is reopened. */
+const REOPEN_AFTER_MS = 500;
 
 interface FeedWatch {
   opened: number;
   snapshots: number;
   beats: number;
   longestSilenceMs: number;
-  /** Times at which nothing came of it. */
+  /** Reasons for which the feed broke. */
   readonly problems: string[];
 }
 
-/** Reads a feed until it ends, falls silent, or the time is over. */
+/** Reads a feed until it ends, is silent for too long, or the time is up. */
 async function watch(stage: CanaryStage, watched: FeedWatch, until: number): Promise<void> {
   const { url, token } = stage.target;
   const silence = new AbortController();
   stage.sent.admin_requests += 1;
   watched.opened += 1;
-  let heardAt = performance.now();
+  let lastAt = performance.now();
   const timer = setInterval(() => {
-    watched.longestSilenceMs = Math.max(watched.longestSilenceMs, performance.now() - heardAt);
-    if (performance.now() - heardAt > SILENT_MS) silence.abort(new Error('silent'));
+    watched.longestSilenceMs = Math.max(watched.longestSilenceMs, performance.now() - lastAt);
+    if (performance.now() - lastAt > SILENT_MS) silence.abort(new Error('silent'));
     if (performance.now() > until) silence.abort(null);
   }, 100);
   try {
@@ -35,9 +35,9 @@ async function watch(stage: CanaryStage, watched: FeedWatch, until: number): Pro
       headers: { authorization: `Bearer ${token}` },
       signal: AbortSignal.any([silence.signal, stage.signal]),
     });
-    if (!response.ok || response.body === null) throw new Error(`answers ${response.status}`);
+    if (!response.ok || response.body === null) throw new Error(`returned ${response.status}`);
     for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-      heardAt = performance.now();
+      lastAt = performance.now();
       watched.snapshots += chunk.split('event: snapshot').length - 1;
       watched.beats += chunk.split('event: beat').length - 1;
     }
@@ -51,10 +51,10 @@ async function watch(stage: CanaryStage, watched: FeedWatch, until: number): Pro
   }
 }
 
-/** Keeps the live feed of the dashboard open, and opens it again when it ends. */
+/** Keeps the live feed of the dashboard open and reopens it when it ends. */
 export const feed: Check = {
   id: 'feed',
-  title: 'The live feed stays live',
+  title: 'Live feed of the dashboard',
   needs: [],
   plan: ({ feed: { openMs } }) => ({ calls: 0, ms: openMs }),
   groups: () => ({}),
@@ -71,7 +71,7 @@ export const feed: Check = {
     const until = performance.now() + openMs;
     while (performance.now() < until) {
       await watch(stage, watched, until);
-      await delay(AGAIN_MS, undefined, { signal: stage.signal });
+      await delay(REOPEN_AFTER_MS, undefined, { signal: stage.signal });
     }
     const { opened, snapshots, beats, problems } = watched;
     const silentMs = Math.round(watched.longestSilenceMs);
@@ -79,8 +79,8 @@ export const feed: Check = {
     const wrong = problems.length === 0 ? '' : `; broke: ${problems.length} (${problems[0]})`;
     const found = `open for ${duration(openMs)}; opened: ${opened}; snapshots: ${snapshots}; beats: ${beats}; longest silence: ${duration(silentMs)}${wrong}`;
     const meaning = isWell
-      ? 'A dashboard that stays open stays live.'
-      : 'Dashboards miss what happens: look for exceptions of the feed in the logs.';
+      ? 'An open dashboard stays up to date.'
+      : 'Dashboards miss events. Look for exceptions of the feed in the logs.';
     const figures = { opened, snapshots, beats, longest_silence_ms: silentMs, problems };
     return outcome(isWell, found, meaning, figures);
   },

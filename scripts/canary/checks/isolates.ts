@@ -2,22 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { outcome, type Check } from '../check.ts';
 import { bodyOf, CLOSED } from '../groups.ts';
 
-/** Share of requests that may wait for the configuration, beside the first of each isolate. */
+/** Maximum share of requests that wait for the configuration, not counting the first of each isolate. */
 const WAITS_MAX = 0.2;
 
 const PATIENCE_MS = 30_000;
 
-/** Counts the isolates that answer, and how many of their requests wait for the configuration. */
+/** Counts the isolates that respond, and their requests that wait for the configuration. */
 export const isolates: Check = {
   id: 'isolates',
-  title: 'Isolates, and calls that wait for the configuration',
+  title: 'Isolates, and waits for the configuration',
   needs: [],
   plan: ({ isolates: { calls, everyMs } }) => ({ calls, ms: calls * everyMs }),
   groups: () => ({ isolates: CLOSED }),
   async run(stage) {
     const { calls, everyMs } = stage.pace.isolates;
     const group = stage.group('isolates');
-    stage.say(`${calls} calls, each on a connection of its own`);
+    stage.say(`${calls} calls, each on its own connection`);
     const seen = new Map<string, { readonly reads: number; readonly waits: number }>();
     for (let at = 0; at < calls; at += 1) {
       await stage.send(group, { patienceMs: PATIENCE_MS }).ended;
@@ -30,11 +30,11 @@ export const isolates: Check = {
     const [reads, waits] = [sum('reads'), sum('waits')];
     const later = Math.max(0, waits - seen.size) / Math.max(1, reads);
     const share = waits / Math.max(1, reads);
-    const found = `isolates that answered ${calls} calls: ${seen.size}; requests there: ${reads}; of these waited for the configuration: ${waits} (${(share * 100).toFixed(1)} %)`;
+    const found = `isolates for ${calls} calls: ${seen.size}; requests there: ${reads}; of these, waited for the configuration: ${waits} (${(share * 100).toFixed(1)} %)`;
     const isWell = later <= WAITS_MAX;
     const meaning = isWell
-      ? 'Hardly a call but the first of an isolate waits for the configuration.'
-      : 'Many calls make two round trips, one of them for the configuration.';
+      ? 'Few calls except the first of an isolate wait for the configuration.'
+      : 'Many calls make an additional round trip for the configuration.';
     return outcome(isWell, found, meaning, { isolates: seen.size, reads, waits });
   },
 };

@@ -5,7 +5,7 @@ import { quantile } from '../figures.ts';
 import { CLOSED, type CanaryGroup, type GroupBody } from '../groups.ts';
 import type { CanaryStage } from '../stage.ts';
 
-/** Round trips above this are not those of an object that is near. */
+/** Longer round trips mean that the object is not nearby. */
 const NEAR_MS = 500;
 
 const PATIENCE_MS = 30_000;
@@ -16,12 +16,12 @@ const LOCATIONS = groupSchema.shape.location.unwrap().unwrap().options;
 const labelOf = (location: string): string => `at-${location}`;
 
 interface Trip {
-  readonly place: string;
+  readonly location: string;
   readonly times: readonly number[];
   readonly unexpected: readonly string[];
 }
 
-/** Times answers that ask no object: the way to the Worker and back. */
+/** Measures the round trip to the Worker alone, with requests that involve no object. */
 async function toWorker(stage: CanaryStage): Promise<Trip> {
   const url = `${stage.target.url}/healthz`;
   const ends: CanaryCallEnd[] = [];
@@ -32,27 +32,27 @@ async function toWorker(stage: CanaryStage): Promise<Trip> {
   return tripOf('the Worker alone', ends, ({ status }) => status === 200);
 }
 
-/** Times refusals, which take one acquire each. */
-async function toGroup(stage: CanaryStage, place: string, group: CanaryGroup): Promise<Trip> {
-  stage.say(place);
+/** Measures rejections, each of which takes one acquire request. */
+async function toGroup(stage: CanaryStage, location: string, group: CanaryGroup): Promise<Trip> {
+  stage.say(location);
   const ends: CanaryCallEnd[] = [];
   for (let at = 0; at <= stage.pace.latency.calls; at += 1) {
     ends.push(await stage.send(group, { isKeptOpen: true, patienceMs: PATIENCE_MS }).ended);
   }
-  return tripOf(place, ends, ({ reason }) => reason === 'busy');
+  return tripOf(location, ends, ({ reason }) => reason === 'busy');
 }
 
-/** Leaves the first one out, which connects and creates the object. */
+/** Ignores the first call, which connects and creates the object. */
 function tripOf(
-  place: string,
+  location: string,
   ends: readonly CanaryCallEnd[],
   isWell: (end: CanaryCallEnd) => boolean,
 ): Trip {
   const unexpected = ends.filter((end) => !isWell(end)).map(nameOf);
-  return { place, times: ends.slice(1).map(({ ms }) => ms), unexpected };
+  return { location, times: ends.slice(1).map(({ ms }) => ms), unexpected };
 }
 
-/** Times grants by what Headgate itself says of calls that were served. */
+/** Reads the wait that Headgate reports for served calls. */
 async function grantWaits(stage: CanaryStage): Promise<number[]> {
   const { upstream } = stage;
   if (upstream === null) return [];
@@ -69,10 +69,10 @@ async function grantWaits(stage: CanaryStage): Promise<number[]> {
 const p50 = (times: readonly number[]): number => Math.round(quantile(times, 0.5));
 const p95 = (times: readonly number[]): number => Math.round(quantile(times, 0.95));
 
-/** Measures what asking a pool adds to a call, near and far. */
+/** Measures the time that an acquire request adds to a call, by location of the object. */
 export const latency: Check = {
   id: 'latency',
-  title: 'Time of an acquire, to objects near and far',
+  title: 'Time of an acquire request, by location of the object',
   needs: [],
   plan: ({ latency: { calls, grants } }, hasUpstream) => ({
     calls: (LOCATIONS.length + 2) * (calls + 1),
@@ -97,14 +97,14 @@ export const latency: Check = {
     const waits = await grantWaits(stage);
     const added = ({ times }: Trip): number => Math.max(0, p50(times) - p50(worker.times));
     const unexpected = [worker, ...trips].flatMap((trip) => trip.unexpected);
-    const far = trips.slice(1).map((trip) => `${trip.place} ${added(trip)}`);
+    const far = trips.slice(1).map((trip) => `${trip.location} ${added(trip)}`);
     const granted = waits.length === 0 ? '' : `; grants waited ${p50(waits)} ms (p50)`;
-    const wrong = unexpected.length === 0 ? '' : `; not expected: ${unexpected[0]}`;
-    const found = `an acquire adds ${added(near)} ms (p50) where the object is created by this call; by location: ${far.join(', ')} ms${granted}${wrong}`;
+    const wrong = unexpected.length === 0 ? '' : `; unexpected response: ${unexpected[0]}`;
+    const found = `an acquire request adds ${added(near)} ms (p50) to an object created from here; by location: ${far.join(', ')} ms${granted}${wrong}`;
     const figures = {
       worker_p50_ms: p50(worker.times),
       acquire: trips.map((trip) => ({
-        place: trip.place,
+        place: trip.location,
         added_p50_ms: added(trip),
         p50_ms: p50(trip.times),
         p95_ms: p95(trip.times),
@@ -113,8 +113,8 @@ export const latency: Check = {
     };
     const isWell = unexpected.length === 0 && added(near) < NEAR_MS;
     const meaning = isWell
-      ? 'Every call waits that long for its slot; give groups the location that adds least.'
-      : 'Asking the object takes long: see region and placement in operations.md.';
+      ? 'Each call waits this long for a slot. Choose the location that adds the least for your groups.'
+      : 'Requests to the object are slow. See region and placement in operations.md.';
     return outcome(isWell, found, meaning, figures);
   },
 };

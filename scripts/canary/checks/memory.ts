@@ -5,16 +5,16 @@ import { CLOSED } from '../groups.ts';
 import type { CanaryStage } from '../stage.ts';
 import { until } from '../wait.ts';
 
-/** How long the calls may wait: longer than the check takes. */
+/** Maximum wait of the calls, which is longer than the check. */
 const MAX_WAIT_MS = 1_800_000;
 
 interface ParkedCalls {
-  /** Names of answers to calls that should have gone on waiting. */
+  /** Responses to calls that should have continued to wait. */
   readonly answers: string[];
   sent: number;
 }
 
-/** Counts what the object has refused since it began: it falls only when the object began anew. */
+/** Returns the rejections since the start of the object. The number falls only if the object restarts. */
 async function refusedSoFar(stage: CanaryStage): Promise<number> {
   const { rejected_total: rejected } = await stage.status(stage.group('memory'));
   return Object.values(rejected).reduce((sum, count) => sum + count, 0);
@@ -31,24 +31,21 @@ function judge(most: number, restarts: number, parked: ParkedCalls, lost: number
   const figures = { most_waiting: most, restarts, lost, answers };
   const isFull = Object.keys(answers).every((name) => name === '429 queue_full');
   if (restarts === 0 && lost === 0 && isFull) {
-    const bound = parked.answers.length > 0 ? ', and the next were refused with queue_full' : '';
-    const found = `${most} calls waited in one pool at once${bound}; it never began anew`;
-    return outcome(
-      true,
-      found,
-      'A queue of that length fits into the memory of an object.',
-      figures,
-    );
+    const bound =
+      parked.answers.length > 0 ? ', and further calls were rejected with queue_full' : '';
+    const found = `${most} calls waited in one pool at once${bound}; the pool never restarted`;
+    return outcome(true, found, 'An object has enough memory for a queue of this length.', figures);
   }
-  const found = `${most} calls waited at the most; restarts: ${restarts}; lost: ${lost}; answers: ${listed(answers)}`;
-  const meaning = 'Set queue.max_length below that: above it waiting calls are lost or refused.';
+  const found = `at most ${most} calls waited; restarts: ${restarts}; lost: ${lost}; responses: ${listed(answers)}`;
+  const meaning =
+    'Set queue.max_length below this number. Above it, queued calls are lost or rejected.';
   return outcome(false, found, meaning, figures);
 }
 
-/** Lets ever more calls wait in one pool, and looks whether it bears them. */
+/** Queues more and more calls in one pool and detects restarts and lost calls. */
 export const memory: Check = {
   id: 'memory',
-  title: 'Calls that wait in one pool',
+  title: 'Maximum queued calls of one pool',
   needs: ['load'],
   plan: ({ memory: { waiters, stepMs } }) => ({
     calls: Math.max(...waiters) + 1,
@@ -63,7 +60,7 @@ export const memory: Check = {
     const parked: ParkedCalls = { answers: [], sent: 0 };
     let [most, restarts, lost] = [0, 0, 0];
     for (const count of waiters) {
-      stage.say(`${count} waiting calls`);
+      stage.say(`${count} queued calls`);
       park(stage, parked, count);
       const areThere = async (): Promise<boolean> => {
         const { queued } = await stage.status(group);

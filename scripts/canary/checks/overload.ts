@@ -5,16 +5,14 @@ import { countsOf, listed, quantile } from '../figures.ts';
 import { CLOSED } from '../groups.ts';
 import type { CanaryStage } from '../stage.ts';
 
-/** How often calls that are due are sent. */
 const TICK_MS = 10;
 
-/** How long an answer may take. */
 const PATIENCE_MS = 30_000;
 
-/** Share of calls that the object may turn away before it counts as overloaded. */
+/** Share of rejected calls above which the object counts as overloaded. */
 const OVERLOADED_FROM = 0.01;
 
-/** Shares of a step's rate that have to be sent and answered, or else a higher rate says nothing more. */
+/** Minimum shares of a step's rate that must be sent and answered. Below them, a higher rate measures this machine. */
 const LEAST = { sent: 0.8, answered: 0.5 };
 
 const OVERLOADED = ['limiter_overloaded', 'limiter_unavailable'];
@@ -22,9 +20,9 @@ const OVERLOADED = ['limiter_overloaded', 'limiter_unavailable'];
 interface OverloadStep {
   readonly rate: number;
   readonly ends: readonly CanaryCallEnd[];
-  /** Calls a second, until the last one was sent. */
+  /** Calls per second, measured until the last one was sent. */
   readonly sent: number;
-  /** Calls a second, until the last answer was here. */
+  /** Calls per second, measured until the last response arrived. */
   readonly answered: number;
 }
 
@@ -49,7 +47,7 @@ async function runStep(stage: CanaryStage, rate: number): Promise<OverloadStep> 
   return { rate, sent, ends: await Promise.all(ends), answered: perS() };
 }
 
-/** Tells whether no more than that gets through from here. */
+/** Whether this machine cannot send a higher rate. */
 const isSlow = ({ rate, sent, answered }: OverloadStep): boolean =>
   sent < rate * LEAST.sent || answered < rate * LEAST.answered;
 
@@ -84,30 +82,31 @@ function judge(
     })),
   };
   if (unexpected.length > 0) {
-    const found = `answers that were not expected: ${listed(figures.unexpected)}`;
+    const found = `unexpected responses: ${listed(figures.unexpected)}`;
     return outcome(
       false,
       found,
-      'Under load a call is answered in a way that it is not alone.',
+      'Under load, calls get responses that they do not get otherwise.',
       figures,
     );
   }
   if (overloadedAt === undefined) {
-    const found = `not overloaded up to ${most} acquire calls a second; ${tail}`;
+    const found = `not overloaded up to ${most} acquire requests per second; ${tail}`;
     const meaning = isShort
-      ? 'No more than that gets through from this machine: the pool may take more.'
-      : 'One pool takes that much.';
+      ? 'This machine cannot send more. The pool may accept a higher rate.'
+      : 'One pool accepts this rate.';
     return outcome(true, found, meaning, figures);
   }
-  const found = `overloaded at ${overloadedAt.rate} acquire calls a second; ${tail}`;
-  const meaning = 'A call is one acquire: split a group (partition_by) that comes near this.';
+  const found = `overloaded at ${overloadedAt.rate} acquire requests per second; ${tail}`;
+  const meaning =
+    'A call takes one acquire request. Split a group (partition_by) that comes near this rate.';
   return outcome(overloadedAt !== steps[0], found, meaning, figures);
 }
 
-/** Looks for the rate at which one object turns calls away. */
+/** Finds the rate at which one object rejects calls as overloaded. */
 export const overload: Check = {
   id: 'overload',
-  title: 'Acquire calls a second that one pool takes',
+  title: 'Maximum acquire requests per second of one pool',
   needs: ['load'],
   plan: ({ overload: { ratesPerS, stepMs } }) => ({
     calls: Math.round(ratesPerS.reduce((sum, rate) => sum + (rate * stepMs) / 1_000, 0)),
@@ -117,11 +116,11 @@ export const overload: Check = {
   async run(stage) {
     const steps: OverloadStep[] = [];
     for (const rate of stage.pace.overload.ratesPerS) {
-      stage.say(`${rate} calls a second`);
+      stage.say(`${rate} calls per second`);
       const step = await runStep(stage, rate);
-      const turnedAway = step.ends.filter(isOverload).length;
+      const overloaded = step.ends.filter(isOverload).length;
       steps.push(step);
-      if (turnedAway > step.ends.length * OVERLOADED_FROM) return judge(steps, step);
+      if (overloaded > step.ends.length * OVERLOADED_FROM) return judge(steps, step);
       if ((steps.length > 1 && isSlow(step)) || step.ends.some((end) => !isExpected(end))) break;
     }
     return judge(steps, undefined);

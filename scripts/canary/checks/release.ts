@@ -7,32 +7,31 @@ import { openH2Call, type H2Leaving } from '../h2-call.ts';
 import type { CanaryStage } from '../stage.ts';
 import { until } from '../wait.ts';
 
-/** A way in which callers leave, and how long it took until their place or slot was free. */
+/** A way in which clients disconnect, and how long it took until the place or slot was free. */
 interface LeavingResult {
   readonly name: string;
-  /** Null: it was not free in time. */
+  /** null if it was not free in time. */
   readonly ms: number | null;
-  /** Nobody promises anything of it. */
+  /** Whether the result counts. A half-closed connection may be a client that still waits. */
   readonly isJudged: boolean;
 }
 
-/** A call as far as leaving it goes. */
+/** A call that can be disconnected in some way. */
 interface Leavable {
   readonly isThere: () => Promise<boolean>;
   readonly leave: () => void;
-  /** Ends what leaving has left open. */
+  /** Closes what the disconnection left open. */
   readonly end: () => void;
 }
 
-/** How long a call may take until it waits or streams. */
+/** Maximum time until a call waits or streams. */
 const BEGINS_WITHIN_MS = 30_000;
 
-/** How long a call waits or streams before its caller leaves. */
+/** How long a call waits or streams before its client disconnects. */
 const LASTS_MS = 500;
 
 const MAX_WAIT_MS = 600_000;
 
-/** Kinds of leaving over HTTP/1.1. */
 const KINDS: readonly Leaving[] = ['close', 'reset', 'half_close'];
 const H2_KINDS: readonly H2Leaving[] = ['stream_reset', 'connection_close'];
 
@@ -54,20 +53,22 @@ async function timeOf(
   const isFree = async (): Promise<boolean> => (await load(stage, group)) === 0;
   const leave = async (): Promise<number | null> => {
     const began = await until(call.isThere, { withinMs: BEGINS_WITHIN_MS, signal });
-    if (began === null) throw new Error(`${name}: the call never came to wait or stream`);
+    if (began === null) {
+      throw new Error(`${name}: the call did not start to wait or stream in time`);
+    }
     await delay(LASTS_MS, undefined, { signal });
-    if (await isFree()) throw new Error(`${name}: the call was over too soon`);
+    if (await isFree()) throw new Error(`${name}: the call ended too early`);
     call.leave();
     return until(isFree, { withinMs, everyMs: lookEveryMs, signal });
   };
   const ms = await leave().finally(call.end);
-  // The next one begins with an empty group, or is not to be told from this one.
+  // The next call must begin with an empty group, so that it can be told apart from this one.
   const patience = { withinMs: withinMs * 6, everyMs: lookEveryMs, signal };
   const isStuck = ms === null && (await until(isFree, patience)) === null;
   return { name, ms, isJudged, isStuck };
 }
 
-/** Leaves in one way after the other, up to one that leaves something behind for good. */
+/** Tries the ways one after the other, and stops at one that permanently holds its place or slot. */
 async function inTurn(
   stage: CanaryStage,
   group: CanaryGroup,
@@ -99,7 +100,7 @@ function whileWaiting(stage: CanaryStage): Promise<LeavingResult[]> {
   return inTurn(stage, group, waysOf(stage, 'waiting', sent, sentH2));
 }
 
-/** Lists the ways of leaving that there are: HTTP/2 wants TLS. */
+/** Lists the available ways to disconnect. HTTP/2 requires TLS. */
 function waysOf(
   stage: CanaryStage,
   state: string,
@@ -118,7 +119,11 @@ function waysOf(
 
 async function isServed(answered: Promise<number | null>): Promise<boolean> {
   const status = await answered;
-  if (status !== 200) throw new Error(`the upstream answered ${status ?? 'nothing'}`);
+  if (status !== 200) {
+    throw new Error(
+      status === null ? 'the upstream did not respond' : `the upstream returned ${status}`,
+    );
+  }
   return true;
 }
 
@@ -143,10 +148,10 @@ function whileStreaming(stage: CanaryStage): Promise<LeavingResult[]> {
 const reported = ({ name, ms }: LeavingResult, withinMs: number): string =>
   `${name}: ${ms === null ? `not within ${duration(withinMs)}` : duration(ms)}`;
 
-/** Measures how long the place or slot of a caller is taken after it has left. */
+/** Measures how long the place or slot of a client stays occupied after it disconnects. */
 export const release: Check = {
   id: 'release',
-  title: 'Time until who has left is gone',
+  title: 'Time until the slot of a disconnected client is free',
   needs: [],
   plan: (_pace, hasUpstream) => ({
     calls: KINDS.length + H2_KINDS.length,
@@ -160,8 +165,8 @@ export const release: Check = {
     const isWell = left.every(({ ms, isJudged }) => ms !== null || !isJudged);
     const figures = { free_after_ms: Object.fromEntries(left.map(({ name, ms }) => [name, ms])) };
     const meaning = isWell
-      ? 'The platform tells of callers that leave; a half-closed connection may also count as one that waits.'
-      : 'The platform does not tell of such callers: their slots return when their leases lapse, 45 s later.';
+      ? 'The platform reports disconnected clients. A half-closed connection may still count as a waiting client.'
+      : 'The platform does not report these clients. Their slots are free when the leases expire, 45 s later.';
     return outcome(
       isWell,
       left.map((each) => reported(each, withinMs)).join('; '),

@@ -4,27 +4,27 @@ import { duration } from '../figures.ts';
 import { CLOSED } from '../groups.ts';
 import type { CanaryStage } from '../stage.ts';
 
-/** How much later than asked for an answer may come before the caller gives up. */
+/** Margin after the requested wait before the client gives up. */
 const PATIENCE_MS = 60_000;
 
-/** Comments begin early here, so that short waits have some too. */
+/** Comments begin early, so that short waits also receive some. */
 const KEEPALIVE = { after_ms: 1_000, every_ms: 5_000 };
 
-/** A wait that was to end with an answer of Headgate's. */
+/** A wait that should end with a response of Headgate. */
 interface SilentWait {
   readonly waitMs: number;
   readonly isSilent: boolean;
   readonly end: CanaryCallEnd;
 }
 
-/** Waits in silence, or as a stream that gets comments. */
+/** Waits without receiving data, or as a stream that receives comments. */
 async function wait(stage: CanaryStage, waitMs: number, isSilent: boolean): Promise<SilentWait> {
   const patienceMs = waitMs + PATIENCE_MS;
   const extra = { maxWaitMs: waitMs, stream: !isSilent, patienceMs };
   return { waitMs, isSilent, end: await stage.send(stage.group('silence'), extra).ended };
 }
 
-/** Tells whether the wait was as long as asked for, and had the answer that ends it. */
+/** Whether the wait was as long as requested and ended with the expected response. */
 function isWell({ waitMs, isSilent, end }: SilentWait): boolean {
   if (!end.isComplete || end.ms < waitMs * 0.9) return false;
   if (end.reason !== null) return end.reason === 'queue_timeout';
@@ -37,10 +37,10 @@ const reported = (each: SilentWait): string => {
   return `${duration(each.waitMs)} ${kind}: ${what}`;
 };
 
-/** Lets calls wait for minutes, and looks whether anything between cuts them. */
+/** Queues calls for minutes and detects intermediaries that cut them. */
 export const silence: Check = {
   id: 'silence',
-  title: 'Calls that wait for minutes, silent or with comments',
+  title: 'Long waits, without data or with comments',
   needs: [],
   plan: ({ silence: { waitsMs } }) => ({ calls: waitsMs.length * 2, ms: Math.max(...waitsMs) }),
   groups: () => ({ silence: { ...CLOSED, queue: { ...CLOSED.queue, keepalive: KEEPALIVE } } }),
@@ -63,8 +63,8 @@ export const silence: Check = {
       })),
     };
     const meaning = well
-      ? 'Nothing between you and Headgate cuts a call that waits that long.'
-      : 'Something between cuts calls that wait: keep queue.timeout_ms below that, or have streams send comments.';
+      ? 'No intermediary between you and Headgate cuts calls that wait this long.'
+      : 'An intermediary cuts queued calls. Set queue.timeout_ms below this time, or let streams send comments.';
     return outcome(well, waits.map(reported).join('; '), meaning, figures);
   },
 };

@@ -3,7 +3,7 @@ import { outcome, type Check } from '../check.ts';
 import { duration } from '../figures.ts';
 import { CLOSED } from '../groups.ts';
 
-/** How much later than asked for an answer may come before the caller gives up. */
+/** Margin after the requested wait before the client gives up. */
 const PATIENCE_MS = 60_000;
 
 interface UploadResult {
@@ -11,14 +11,14 @@ interface UploadResult {
   readonly end: CanaryCallEnd;
 }
 
-/** A refusal that says what it is for is an answer; a connection that breaks is none. */
+/** A rejection with the expected reason passes. A broken connection fails. */
 const isWell = ({ end }: UploadResult): boolean =>
   end.isComplete && ['queue_timeout', 'too_many_bytes_waiting'].includes(end.reason ?? '');
 
-/** Lets large bodies wait that nobody reads, and looks whether anything between cuts them. */
+/** Queues calls with large unread bodies and detects intermediaries that cut them. */
 export const upload: Check = {
   id: 'upload',
-  title: 'Large bodies that wait unread',
+  title: 'Long waits with large request bodies',
   needs: [],
   plan: ({ upload: { waitsMs } }) => ({ calls: waitsMs.length, ms: Math.max(...waitsMs) }),
   groups: () => ({ upload: CLOSED }),
@@ -45,8 +45,8 @@ export const upload: Check = {
     };
     const well = uploads.every(isWell);
     const meaning = well
-      ? 'A call with a large body may wait that long.'
-      : 'Something between cuts uploads that stand still: let such calls wait less (headgate-max-wait).';
+      ? 'Calls with a large body can wait this long.'
+      : 'An intermediary cuts stalled uploads. Let such calls wait less (headgate-max-wait).';
     return outcome(well, `${size}, ${reported.join('; ')}`, meaning, figures);
   },
 };

@@ -97,7 +97,7 @@ it(
     const run = canary(url(), ...all);
     await toPass(run);
     const printed = run.output();
-    expect(printed).toContain('All groups of the canary are removed.');
+    expect(printed).toContain('All groups of the run were removed.');
 
     const report = await readReport();
     const results = Object.fromEntries(report.checks.map(({ id, result }) => [id, result]));
@@ -130,11 +130,11 @@ it(
     expect(await groupNames(url())).toContainEqual(expect.stringMatching(/^canary-.*-silence$/));
 
     const stopped = canary(url(), '--only', 'silence', '--waits-s', '600');
-    await stopped.untilPrinted(/removing canary-\w+-silence, which an earlier run has left/);
+    await stopped.untilPrinted(/removing group canary-\w+-silence of an earlier run/);
     await stopped.untilPrinted(/calls that wait for/);
     stopped.kill('SIGINT');
     expect(await stopped.exited).toBe(130);
-    expect(stopped.output()).toContain('it was stopped before');
+    expect(stopped.output()).toContain('the run was stopped before');
     expect(await groupNames(url())).toEqual(['practice']);
   },
   TIMEOUT_MS,
@@ -179,7 +179,7 @@ it(
     const args = ['--only', 'latency', ...CALLS_PRACTICE, ...LITTLE, '--json', reportFile()];
     const shared = canaryWith({ HEADGATE_KEY: await keyOf('team') }, url(), args);
     expect(await shared.exited).toBe(2);
-    expect(shared.output()).toContain("The key team may be somebody's");
+    expect(shared.output()).toContain('Other clients may use the key `team`');
 
     const key = await keyOf('canary-1');
     const run = canaryWith({ HEADGATE_KEY: key }, url(), args);
@@ -202,7 +202,7 @@ it(
     const { url } = await start({ module, upstream });
     const options = ['--only', 'deploy', '--during-deploy', ...LITTLE, ...CALLS_PRACTICE];
     const run = canary(url(), ...options, '--json', reportFile());
-    await run.untilPrinted(/deploy now, and press Enter/);
+    await run.untilPrinted(/Deploy now, and press Enter/);
     const name = (await groupNames(url())).find((each) => each.endsWith('-deploy')) ?? '';
     const headers = { authorization: `Bearer ${STAGE_TOKEN}` };
     const group = `${url()}/admin/api/groups/${name}`;
@@ -243,5 +243,5 @@ it('tells what it would do, and does nothing of it', async () => {
   expect(await run.exited).toBe(0);
   expect(run.output()).toContain('Plan for http://127.0.0.1:9');
   expect(run.output()).toMatch(/egress +0 calls, 200 calls to practice that cost money/);
-  expect(run.output()).toMatch(/deploy +left out/);
+  expect(run.output()).toMatch(/deploy +skipped/);
 });

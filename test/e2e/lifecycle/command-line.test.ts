@@ -287,7 +287,7 @@ describe('configuring', () => {
       const { code, err } = await headgate(args, { input: 'n\n' });
       expect([args, code]).toEqual([args, 1]);
       expect(err).toContain(warned);
-      expect(err).toContain('Set partition_by: ["api_key"]');
+      expect(err).toContain('Set `partition_by: ["api_key"]`');
     }
     const apart = await headgate(['diff', await documentOf({ partition_by: ['api_key'] })]);
     expect(apart.err).not.toContain('own provider keys');
@@ -346,7 +346,7 @@ describe('configuring', () => {
   it.each([
     ['contains itself', 'a: &a [*a]\n', 'contains itself: the YAML alias at line 1, column 8'],
     ['is nested too deeply', `${'['.repeat(300)}${']'.repeat(300)}`, 'more than 100 levels deep'],
-    ['is no text', Buffer.from([0xff, 0xfe]), 'is not valid UTF-8 text'],
+    ['is no text', Buffer.from([0xff, 0xfe]), 'is not UTF-8 text'],
   ])(
     'every command ends with 2 and prints no stack for a document that %s',
     async (_name, text, said) => {

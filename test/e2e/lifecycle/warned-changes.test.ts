@@ -116,7 +116,7 @@ describe('the command line', () => {
       await headgate('apply', path, '--yes'),
     ]) {
       expect(warned.err).toMatch(REPORTED);
-      expect(warned.err).toContain('the price is not known of unpriced at practice (2)');
+      expect(warned.err).toContain('the price is unknown for unpriced at practice (2)');
       expect(warned.err).toContain('fallback_price');
     }
     expect((await stage.admin.request('PUT', '/config', stored)).status).toBe(200);

@@ -63,13 +63,13 @@ it.each([
 });
 
 it.each([
-  [['--upstream', 'up', '--model', 'm'], '--allow-spend: expected with --upstream'],
-  [['--upstream', 'up', '--allow-spend'], '--model: expected with --upstream'],
-  [['--only', 'nonsense'], '--only: expected checks of latency'],
+  [['--upstream', 'up', '--model', 'm'], '--allow-spend: required with --upstream'],
+  [['--upstream', 'up', '--allow-spend'], '--model: required with --upstream'],
+  [['--only', 'nonsense'], '--only: expected one or more of latency'],
   [['--load', '7'], '--load: '],
   [['--waits-s', '0'], '--waits-s: '],
   [['--nonsense'], '--nonsense'],
-  [['--url', 'nonsense'], '--url: expected the URL of a deployment'],
+  [['--url', 'nonsense'], '--url: expected the http or https URL of a deployment'],
 ])('says what is wrong with %j', (args, says) => {
   expect(() => read(...args)).toThrow(says);
 });
@@ -101,5 +101,5 @@ it('takes a key that is set to nothing for none', () => {
 });
 
 it('repeats nothing that stands where an option should, which may be the token', () => {
-  expect(() => read(TOKEN)).toThrow('Options alone');
+  expect(() => read(TOKEN)).toThrow('Unexpected argument');
 });

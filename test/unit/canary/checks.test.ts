@@ -93,9 +93,9 @@ it.each<[string, string, Faults, RegExp, Partial<CanaryPace>?]>([
     /configuration: 10 /,
   ],
   ['release', 'keeps who has left', { keepsLeavers: true }, /close: not within/, IMPATIENT],
-  ['silence', 'cuts who waits', { cutsWaitsAfterMs: 100 }, /silent: no answer/],
-  ['upload', 'cuts an upload that waits', { cutsWaitsAfterMs: 100 }, /no answer/],
-  ['feed', 'has no feed', { feed: 'refused' }, /answers 503/],
+  ['silence', 'cuts who waits', { cutsWaitsAfterMs: 100 }, /silent: no response/],
+  ['upload', 'cuts an upload that waits', { cutsWaitsAfterMs: 100 }, /no response/],
+  ['feed', 'has no feed', { feed: 'refused' }, /returned 503/],
   ['feed', 'tells nothing at first', { feed: 'without_snapshot' }, /snapshots: 0/],
   ['cost', 'takes more than it says', { countsTwice: true }, /each call: 2\.00/],
   ['egress', 'is refused by its provider', { refusedByProvider: true }, /403 for 2 of 4/],
@@ -125,7 +125,7 @@ it.each<[string, string, Faults, RegExp, Partial<CanaryPace>?]>([
     'deploy',
     'refuses who waits',
     { answers: { status: 503, reason: 'limiter_unavailable' } },
-    /503: [1-9]\d*; waiting calls lost: 3/,
+    /503 responses: [1-9]\d*; queued calls lost: 3/,
   ],
 ])('%s fails before one that %s', TEST, async (id, _how, faults, says, pace = {}) => {
   const report = await run(await start(faults), id, { pace });
@@ -150,7 +150,7 @@ it('proves nothing by a deploy that reset no pool', TEST, async () => {
   const report = await run(await start(), 'deploy', { upstream: null, deployed });
   expect(resultOf(report, 'deploy')).toMatchObject({
     result: 'skipped',
-    found: expect.stringContaining('nothing was proven'),
+    found: expect.stringContaining('the check proves nothing'),
   });
 });
 
