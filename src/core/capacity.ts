@@ -114,7 +114,7 @@ export function blockOf(serving: readonly Member[], now: InstantMs): Block | nul
   return soonest;
 }
 
-/** Returns why a member is stopped or ejected, and until when. null if it is neither. */
+/** Returns the reason for which a member is stopped or ejected, and the end of that time. null if it is neither. */
 export function memberBlockOf({ controls, settings }: Member, now: InstantMs): Block | null {
   const { outage } = controls;
   if (!settings.isEnabled) return { reason: 'members_out', until: NEVER };
@@ -122,7 +122,7 @@ export function memberBlockOf({ controls, settings }: Member, now: InstantMs): B
   return blockBy(controls, now);
 }
 
-/** Returns why lessons stop calls, and until when. null if they do not. */
+/** Returns the reason for which lessons stop calls, and the end of that time. null if they do not. */
 export function blockBy({ pause, breaker }: Lessons, now: InstantMs): Block | null {
   const until = breakerChangesAt(breaker, now);
   // The longer one of both applies, because calls must wait for both.

@@ -21,7 +21,7 @@ import type { GroupState } from './state.ts';
 
 /**
  * The scheduling order. `precedes` is the whole comparator. The other functions here find the waiters to compare.
- * `docs/design/order.md` explains the order with a worked example.
+ * `design/order.md` explains the order with a worked example.
  */
 
 /** A cap that can stop one waiter while others start: its tenant, its agent, or a scope at a member. */

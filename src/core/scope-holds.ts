@@ -74,7 +74,7 @@ export function scopesHolding(
   return holding;
 }
 
-/** Returns why a member or its scopes stop a call, and until when. null if they do not. */
+/** Returns the reason for which a member or its scopes stop a call, and the end of that time. null if they do not. */
 function blockAt(member: Member, holder: Holder, now: InstantMs): Block | null {
   let longest = memberBlockOf(member, now);
   if (longest !== null && longest.reason !== 'members_out') {

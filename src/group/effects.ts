@@ -19,7 +19,7 @@ interface EffectTargets {
   readonly handle: (id: LeaseId, attachment: number) => LeaseHandle;
   /** Called when an answer with a lease leaves, after the write that it waited for. */
   readonly onLeaving: () => void;
-  /** Returns until when the holder of a lease may rely on it, at the time the answer leaves. */
+  /** Returns the end of the time for which a holder may rely on its lease, when the answer leaves. */
   readonly countsUntil: (lease: ActiveLease) => number;
   /** Fields of a grant's answer in addition to its lease. */
   readonly grantFields: (

@@ -20,7 +20,7 @@ export interface GroupMemory {
   readonly steps: string | null;
   /** Limits that upstreams reported in headers, as JSON. */
   readonly limits_seen: string | null;
-  /** Until when, and how, the pool pushes its changes to the dashboards' hub, as JSON. */
+  /** How the pool pushes its changes to the dashboards' hub, and the end of that time, as JSON. */
   readonly watched: string | null;
 }
 

@@ -6,7 +6,7 @@ import type { NaiveRoom } from './naive-room.ts';
 import type { NaiveNarrower, NaiveScope } from './naive-scopes.ts';
 
 /**
- * Whose turn it is, as plainly as `docs/order.md` says it: everybody who may go, sorted by the whole
+ * The scheduling order in plain form, as `design/order.md` states it: every call that may start, sorted by the whole
  * tuple. Nothing is kept sorted and nothing is remembered but what tenants and agents have had.
  */
 

@@ -2,7 +2,13 @@
 // tables. They contain no prose, so that rewording a description needs no update. Tests only check that each
 // description exists.
 
-type GoldenValue = null | boolean | number | string | readonly GoldenValue[] | { readonly [key: string]: GoldenValue };
+type GoldenValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly GoldenValue[]
+  | { readonly [key: string]: GoldenValue };
 
 /** Keys of OpenAPI documents and JSON schemas whose values are prose. */
 const PROSE_KEYS: ReadonlySet<string> = new Set(['description', 'summary', 'title']);

@@ -4,7 +4,8 @@ import { createApp } from '../../src/http/app.ts';
 import type { Env } from '../../src/env.ts';
 import { env, until } from './support/worker.ts';
 
-const WRONG = 'The variable `JURISDICTION` is "europe". Expected eu, fedramp, us, or an empty value.';
+const WRONG =
+  'The variable `JURISDICTION` is "europe". Expected eu, fedramp, us, or an empty value.';
 
 async function ask(path: string, init: RequestInit = {}, bindings: Partial<Env> = {}) {
   const context = { waitUntil: () => {}, passThroughOnException: () => {}, props: {} };

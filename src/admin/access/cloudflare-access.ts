@@ -21,14 +21,14 @@ type Keys = NonNullable<Parameters<typeof verifyWithJwks>[1]['keys']>;
 /** This isolate's copy of the keys of one team. Plain data only, because requests cannot share promises. */
 let known: { readonly team: string; readonly keys: Keys; readonly atMs: number } | null = null;
 
-/** A user whom Cloudflare Access has authenticated. */
+/** A user that Cloudflare Access has authenticated. */
 interface AccessUser extends Actor {
   /** The browser adds the header to all requests, even to those that other sites cause. */
   readonly isBrowser: boolean;
 }
 
 /**
- * Returns the user whom Cloudflare Access has authenticated. null if Access is not configured, or the request has no
+ * Returns the user that Cloudflare Access has authenticated. null if Access is not configured, or the request has no
  * valid token for this application.
  */
 export async function readAccess(context: AdminContext): Promise<AccessUser | null> {

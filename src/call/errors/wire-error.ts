@@ -40,7 +40,7 @@ function retryHeaders(reply: ErrorReply): AnswerHeaders {
 
 /**
  * The status of a reason in a dialect. Claude Code treats every 413 as a body that is too large for Anthropic, and
- * tells its user to remove images. There a call that never fits is an invalid one.
+ * asks its user to remove images. There a call that never fits is an invalid one.
  */
 export function statusIn(dialect: Dialect, reason: Reason): number {
   return dialect === 'anthropic' && reason === 'never_fits' ? 400 : REASONS[reason].status;

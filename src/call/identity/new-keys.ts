@@ -35,7 +35,7 @@ const UNDER_WAY_WAITING_MAX = 500;
 /** The same for leases, which keep their place until they expire. The other half is always left to calls. */
 const LEASED_MAX = 500;
 
-/** Maximum keys that were told to retry. Made-up keys do not return, so real ones have room. */
+/** Maximum keys that received a request to retry. Made-up keys do not return, so real ones have room. */
 const RETRYING_MAX = 10_000;
 const RETRY_AFTER_MS = 1_000;
 

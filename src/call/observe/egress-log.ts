@@ -6,7 +6,7 @@ import type { Candidate } from '../plan.ts';
 const SILENT_MS = 60_000;
 
 const WHAT_TO_SET =
-  'A Worker sends calls from a location near its caller. Set [placement] in wrangler.toml to a region that this upstream serves, or set base_url to a gateway that it serves, and deploy. See docs/operations.md, "Region and placement".';
+  'A Worker sends calls from a location near its caller. Set [placement] in wrangler.toml to a region that this upstream serves, or set base_url to a gateway that it serves, and deploy. See docs/production.md, "Region and placement".';
 
 /** When each upstream was last logged by this isolate. */
 const reportedAt = new Map<string, number>();

@@ -24,8 +24,8 @@ export interface Reports {
 type Allowances = Pick<Reports, 'allowances'>;
 
 /**
- * How long unconfirmed reports of a key may still stop or slow the group. Without this bound one key could stop the group
- * with a new report each minute.
+ * How long unconfirmed reports of a key may still stop or slow the group. Without this bound one key could stop the
+ * group with a new report each minute.
  */
 interface Allowance {
   readonly leftMs: number;

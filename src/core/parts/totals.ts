@@ -18,8 +18,8 @@ export const INVARIANTS = ['above_limit', 'above_mark', 'granted_twice', 'settle
 export type Invariant = (typeof INVARIANTS)[number];
 
 /**
- * Outcomes of reports. An `unconfirmed` one counts for a minute, unless it is `confirmed` or `refuted`. Reports of a key that
- * was refuted, or has used up its time, are `ignored`.
+ * Outcomes of reports. An `unconfirmed` one counts for a minute, unless it is `confirmed` or `refuted`. Reports of a
+ * key that was refuted, or has used up its time, are `ignored`.
  */
 export type ReportEnd = 'unconfirmed' | 'confirmed' | 'refuted' | 'ignored';
 

@@ -6,7 +6,7 @@ import { MORE, type ModelScan, type ScanState } from './model-scan.ts';
 
 /**
  * Fields in which clients name their user or session, in order of preference. A user gets one share, however many
- * conversations it opens. `docs/order.md` lists which clients send which field.
+ * conversations it opens. `docs/client-headers.md` lists which clients send which field.
  */
 const FIELDS = [
   'safety_identifier',

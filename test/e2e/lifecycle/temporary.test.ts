@@ -28,6 +28,11 @@ it('a pause ends at its time, also where the process did not live to see it', as
   await until('it ends after the restart', async () => !(await isPaused()), { everyMs: 100 });
   const audit = await stage.admin.request('GET', '/audit?limit=1');
   expect(await audit.json()).toMatchObject({
-    entries: [{ actor: 'headgate:directory', action: 'group practice: temporary change ended, reverted paused' }],
+    entries: [
+      {
+        actor: 'headgate:directory',
+        action: 'group practice: temporary change ended, reverted paused',
+      },
+    ],
   });
 });

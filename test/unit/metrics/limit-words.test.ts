@@ -29,7 +29,8 @@ describe('a budget', () => {
   it('says how much of what, until when', () => {
     expect(budgetNear(budget, 80)).toEqual({
       kind: 'budget_near',
-      message: '80 % of the budget for this day is spent ($16.20 of $20). It resets at 2026-11-25 00:00 UTC.',
+      message:
+        '80 % of the budget for this day is spent ($16.20 of $20). It resets at 2026-11-25 00:00 UTC.',
       figures: { percent: 80, spent_usd: 16.2, budget_usd: 20, until_ms: until },
     });
   });

@@ -117,7 +117,11 @@ describe('a warning', () => {
   });
 
   it.each([
-    ['the secret is not set', { secret: (): null => null }, 'the secret `WEBHOOK_SECRET` is not set'],
+    [
+      'the secret is not set',
+      { secret: (): null => null },
+      'the secret `WEBHOOK_SECRET` is not set',
+    ],
     [
       'the secret is no base64',
       { secret: (): string => 'whsec_no base64!' },

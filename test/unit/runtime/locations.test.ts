@@ -62,9 +62,15 @@ describe('a variable', () => {
   });
 
   test.each<[Partial<Env>, string]>([
-    [{ JURISDICTION: 'europe' }, '`JURISDICTION` is "europe". Expected eu, fedramp, us, or an empty value.'],
+    [
+      { JURISDICTION: 'europe' },
+      '`JURISDICTION` is "europe". Expected eu, fedramp, us, or an empty value.',
+    ],
     [{ JURISDICTION: 'EU' }, '`JURISDICTION` is "EU". Expected eu'],
-    [{ JURISDICTION: 'eu', DIRECTORY_LOCATION: 'eu' }, '`DIRECTORY_LOCATION` is "eu". Expected wnam'],
+    [
+      { JURISDICTION: 'eu', DIRECTORY_LOCATION: 'eu' },
+      '`DIRECTORY_LOCATION` is "eu". Expected wnam',
+    ],
   ])('may not be %j', (variables, message) => {
     expect(wrongPlace(variables)).toContain(message);
   });
