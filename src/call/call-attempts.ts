@@ -160,7 +160,6 @@ export function isSamePlace(a: Upstream, b: Upstream): boolean {
   return a.baseUrl === b.baseUrl && a.via === b.via;
 }
 
-/** One attempt of a call at a candidate. */
 export interface CandidateAttempt {
   readonly ticket: CallTicket;
   readonly tries: CallAttempts;

@@ -11,7 +11,6 @@ import { countsReports, countsTokens } from '../routing/metered.ts';
 import { onSaturatedAt, type Placement } from '../routing/placement.ts';
 import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
 
-/** The defaults of a group's rules. */
 const DEFAULTS = groupSchema.parse({ name: 'defaults' });
 
 /** Rules that the groups of a call set for it while it is in flight. */

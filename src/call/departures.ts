@@ -4,7 +4,6 @@ interface ForwardedRequest {
   readonly cf?: object | undefined;
 }
 
-/** A call whose answer is in transit. */
 interface AnsweringCall {
   readonly connection: number;
   readonly leave: () => void;
@@ -36,7 +35,6 @@ export class Departures {
     }
   }
 
-  /** Handles the departures that the forwarder reports. */
   report({ cf }: ForwardedRequest): void {
     const { departed = [] }: Partial<Departed> = { ...cf };
     const gone = new Set(departed);

@@ -146,7 +146,6 @@ export class Metering {
   readonly #maxOutputTokens: number | null;
   readonly #price: Price | null;
   readonly #tierPrices: TierPrices;
-  /** The tiers that the headers of the answer report. */
   #reported: ServiceTiers = {};
 
   /** @param fallback price of a model without one, which precedes that of a group */

@@ -7,7 +7,6 @@ import type { RoutingTable } from '../config/snapshots.ts';
 import type { AuthenticatedCall } from './call.ts';
 import { methodOf } from './socket/upgrade.ts';
 
-/** How the model of a call is determined. */
 export interface ModelRule {
   /** Whether anything about the call depends on the model. */
   readonly isWanted: boolean;

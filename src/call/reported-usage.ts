@@ -28,7 +28,6 @@ export class ReportedUsage {
   readonly #located: Located;
   readonly #billed: Billed;
   readonly #member: MemberConfig | null;
-  /** The tiers that the headers of the answer report. */
   #reported: ServiceTiers = {};
 
   /** @param member the member of its group that runs the call. null if its group has none */

@@ -3,7 +3,6 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { RateRoom } from '../core/parts/rate-room.ts';
 import type { Waited } from './acquire/waited.ts';
 
-/** What was found in the body of a call. */
 export interface BodyRead {
   /** `hidden` if the body may name a model that was not found, on which nothing depends. */
   readonly found: 'found' | 'absent' | 'hidden';
@@ -70,10 +69,8 @@ export interface CallerLeft {
   readonly kind: 'left';
 }
 
-/** The result of an attempt at one upstream. */
 export type AttemptResult = Answered | Rejected | NotServed | Moved | CallerLeft;
 
-/** The result of a call. */
 export type FinalResult = Answered | Rejected | CallerLeft;
 
 /** The status of an answer whose caller has left. */

@@ -8,7 +8,6 @@ import type { PositionListener } from './slices.ts';
 import { SlotWait, type SlotEnd, type SlotRequest } from './slot-wait.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
-/** How a call waits for its slot. */
 export interface WaitTerms {
   /** Aborts when the caller has left. */
   readonly signal: AbortSource;

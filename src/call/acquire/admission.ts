@@ -40,7 +40,6 @@ export function waitsUntil(
   return enqueuedAt + Math.min(maxWaitMs ?? Infinity, timeoutMsOf(ticket, placement));
 }
 
-/** The member at which a group has granted a call. */
 export interface GrantedMember {
   readonly id: string;
   /** Version of the configuration that contains it. */

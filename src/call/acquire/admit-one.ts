@@ -260,7 +260,6 @@ export async function admitOne(
   }
 }
 
-/** The request for the slots of a call in a group. */
 export function slotRequest(
   call: RoutedCall,
   ticket: CallTicket,

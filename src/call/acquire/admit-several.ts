@@ -24,7 +24,6 @@ export type AdmittedToSeveral =
   | {
       readonly kind: 'ended';
       readonly end: Rejected | Moved | CallerLeft;
-      /** The group that ended it. */
       readonly placement: Placement;
       /** Slots that it had in other groups. They are released. */
       readonly slots: readonly AdmittedSlot[];

@@ -64,7 +64,6 @@ export class HeldSlots<Slot extends PlacedSlot> {
     return this.#gaveBack.has(placement);
   }
 
-  /** Adds a slot at the end of the wait for it. */
   add(slot: Slot): void {
     for (const one of this.#held.values()) one.callOff();
     this.#held.set(slot.placement, { slot, callOff: () => {} });

@@ -30,7 +30,6 @@ const LAST_MAX = 200;
 /** Maximum pairs of team and model that one report lists separately. */
 const COST_LINES_MAX = 50;
 
-/** A prefetched slot. */
 export interface LocalSlot {
   readonly slot: string;
   readonly attachment: number;
@@ -253,12 +252,10 @@ export class LocalPrefetch {
     return this.#clock.now() - this.#usedAt >= IDLE_MS;
   }
 
-  /** The request that releases slots. */
   backOf(slots: readonly LocalSlot[], report: PrefetchReport): GiveBackRequest {
     return { ...report, slots, hasLapsed: this.hasLapsed };
   }
 
-  /** Whether no request keeps it. */
   get needsKeeper(): boolean {
     if (this.#hasEnded || this.isEmpty) return false;
     const now = this.#clock.now();

@@ -35,7 +35,6 @@ export type WaitStep =
   /** The end of the call that this one superseded. null if it had ended before, or there was none. */
   | { readonly kind: 'slice_over'; readonly superseded: AcquireEnd | 'silent' | null }
   | { readonly kind: 'rested' }
-  /** The caller has left. */
   | { readonly kind: 'left' };
 
 const RESTED: WaitStep = { kind: 'rested' };

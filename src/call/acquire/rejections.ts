@@ -9,7 +9,6 @@ import { EachSecond } from '../../runtime/each-second.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 
-/** The error reply to a call whose group's object cannot be reached. */
 export function unavailable({ group }: Placement): ErrorReply {
   const message = `Group \`${group}\` cannot be reached at the moment. Try again shortly.`;
   return { reason: 'limiter_unavailable', message };
@@ -59,7 +58,6 @@ function limitedTo(scope: Scope | undefined): string {
   return scope === undefined ? '' : ` The upstream refuses or limits only calls ${callsOf(scope)}.`;
 }
 
-/** The error reply for a group's rejection. */
 export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply {
   const { reason } = rejection;
   const { retryAfterMs } = rejection;

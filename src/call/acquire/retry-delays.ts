@@ -81,7 +81,6 @@ export function resumeRetryMs(
   return backOff(firstMs, HOLDER_RETRY_MAX_MS, retries, random);
 }
 
-/** The pauses between the attempts of a release. */
 export function releasePausesMs(random: Random = Math.random): number[] {
   return RELEASE_MAX_MS.map((maxMs) => maxMs * random());
 }

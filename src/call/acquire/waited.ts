@@ -1,7 +1,6 @@
 import type { AnswerHeaders } from '../../contract/answer-headers.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
 
-/** The wait of a call in one of its groups. */
 export interface Waited {
   readonly group: string;
   /** Why it was not granted immediately there. */

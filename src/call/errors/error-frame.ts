@@ -67,7 +67,6 @@ function feedbackOf({ error }: ErrorBody): object {
   return { blockReason: 'OTHER', blockReasonMessage: message };
 }
 
-/** The last events for an error reply. */
 export function errorReplyFrame(
   shape: FrameShape,
   reply: ErrorReply,
@@ -98,7 +97,6 @@ export interface UpstreamError {
   readonly retryAfterMs: number | null;
 }
 
-/** The last events for an upstream's error response. */
 export function upstreamErrorFrame(
   shape: FrameShape,
   { status, text, retryAfterMs }: UpstreamError,

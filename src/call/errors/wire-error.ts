@@ -57,7 +57,6 @@ export function codeOf(reason: Reason): string {
   return reason === 'upstream_limited' ? 'rate_limit_exceeded' : reason;
 }
 
-/** The body of an error in a dialect, as an object. */
 export function errorBody(dialect: Dialect, reply: ErrorReply, status: number): object {
   const { reason, message } = reply;
   switch (dialect) {

@@ -55,7 +55,6 @@ interface NewKeyCalls {
   leasedUntil: number;
 }
 
-/** Calls and leases of each unverified key. */
 const underWay = new Map<string, NewKeyCalls>();
 let unknownWaiting = 0;
 

@@ -42,7 +42,6 @@ interface PlacedLease {
   readonly waited: Waited | null;
 }
 
-/** The request for a lease, with all that admission needs. */
 export interface LeaseAdmissionRequest {
   readonly plan: LeasePlan;
   readonly ticket: CallTicket;

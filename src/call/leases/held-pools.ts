@@ -31,7 +31,6 @@ function poolAtSource({ env, table }: LeaseContext, at: PoolAt): PoolSource {
   return () => poolOf(env, group, partition, { location: null, jurisdiction });
 }
 
-/** The pool of a lease as the placement of a call. */
 export function placementOf(
   { table }: Pick<LeaseContext, 'table'>,
   at: PoolAt & Pick<PoolHold, 'isOfProvider'>,

@@ -7,7 +7,6 @@ import { openToken, sealToken } from './signed-token.ts';
 /** Increase it when tokens of older Workers can no longer be read. Old and new Workers run side by side for minutes. */
 const VERSION = 1;
 
-/** The place of a lease, as its caller requested it. */
 export type WantedLease = Pick<LeaseRequestBody, 'group' | 'upstream' | 'model' | 'estimate'>;
 
 /** One pool in which a ticket is queued, or a lease holds slots. */
@@ -19,7 +18,6 @@ export interface PoolAt {
   readonly jurisdiction: GroupConfig['jurisdiction'];
 }
 
-/** The hold of a lease in one pool. */
 export interface PoolHold extends PoolAt {
   readonly leaseId: string;
   readonly tenant: string;

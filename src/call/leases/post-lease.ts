@@ -60,7 +60,6 @@ function ownKeyAt({ caller }: AuthenticatedCall, upstream: string): string | nul
   return gatewayKeyId === null && fingerprint !== null ? `${upstream} ${fingerprint}` : null;
 }
 
-/** Keeps the place of an unverified provider key until its lease expires. */
 export function keepLeasePlace(call: AuthenticatedCall, upstream: string, expiresAt: number): void {
   const ownKey = ownKeyAt(call, upstream);
   if (ownKey !== null) keepPlace(ownKey, expiresAt);

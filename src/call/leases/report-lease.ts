@@ -202,7 +202,6 @@ function nextOf(
   return { ...past, retried: retried + 1, afterMs: (longestMs * (1 + Math.random())) / 2 };
 }
 
-/** Returns whether a member is left that has not refused the call. */
 function hasOther(call: AuthenticatedCall, { pools, member, refusedBy }: LeaseToken): boolean {
   const hold = pools.find((each) => each.member !== undefined);
   if (hold === undefined) return false;

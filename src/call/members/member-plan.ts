@@ -21,7 +21,6 @@ export interface MemberRoute {
   readonly id: string;
   readonly member: GroupMember;
   readonly located: Located;
-  /** The upstream that the call named. */
   readonly calledAt: Upstream;
   /** The operator's key for it. null if its upstream needs none. */
   readonly injected: string | null;
@@ -33,7 +32,6 @@ export interface MemberRoute {
 export interface MemberPlan {
   readonly kind: 'members';
   readonly group: string;
-  /** By their ids. */
   readonly places: ReadonlyMap<string, MemberRoute>;
   /** Ids of the members that can never serve the call. */
   readonly impossible: readonly string[];

@@ -24,7 +24,6 @@ const LOOK_MS = 20;
 
 const NONE: Pick<Listing, 'models' | 'fault'> = { models: [], fault: null };
 
-/** A list that a request is reading. */
 interface PendingList {
   readonly since: number;
   soFar: readonly Model[];

@@ -8,7 +8,6 @@ export interface ModelsRequest {
   readonly id: string | null;
 }
 
-/** Dialects in which lists of models are answered. */
 export type ModelsDialect = Extract<Dialect, 'openai' | 'anthropic' | 'gemini'>;
 
 /** Paths of the list of models and of one model. Gemini's SDKs name the version of its API. */

@@ -14,7 +14,6 @@ export type AnalysedCall = Pick<
   'group' | 'upstream' | 'model' | 'tenant' | 'caller' | 'lane' | 'member'
 >;
 
-/** The end of a call in a group. */
 export interface CallEnd {
   readonly outcome: LeaseOutcome | 'rejected';
   /** Why the group or the upstream refused it. null if neither did. */

@@ -22,7 +22,6 @@ interface Count {
   lastAt: number;
 }
 
-/** Counts by upstream and caller. */
 let counts = new Map<string, Map<string, Count>>();
 let callers = 0;
 

@@ -4,7 +4,6 @@ import { REFUSAL_MINUTE_MS, type RefusalCount } from '../../contract/refusals.ts
 /** Maximum rows between two flushes, not counting those with only a reason and an upstream. */
 const ROWS_MAX = 256;
 
-/** One refused call. */
 export type RefusedCallCount = Omit<
   RefusalCount,
   'count' | 'first_at' | 'last_at' | 'message' | 'request_ids'

@@ -11,7 +11,6 @@ import type { Located } from '../locate.ts';
 import { isJson, readBeginning, RUN_BYTES_MAX, type CheckedAnswer } from './hold-run.ts';
 import { isRunStream, readerOf, readThrough } from './run-stream.ts';
 
-/** Returns whether the answer to a call may report that a run has ended. */
 export function mayEndRun({ method, env }: AuthenticatedCall, { path }: Located): boolean {
   return env.RUNS !== undefined && method !== 'HEAD' && asksForRun(path);
 }

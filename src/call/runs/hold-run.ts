@@ -20,7 +20,6 @@ export const RUN_BYTES_MAX = 262_144;
 const HOLD_LOST_MS = 6_000;
 const PAUSES_MS = [0, 250, 1_000, 3_000];
 
-/** Whether the answer to a call may start a run. */
 export function mayStartRun({ call, located, rules }: Candidate): boolean {
   if (call.method === 'HEAD' || rules.hold.maxRunMs === 0) return false;
   return mayStartRunAt(located.path);
@@ -113,7 +112,6 @@ async function tryToHold(
 
 const encoder = new TextEncoder();
 
-/** Reads the run's state from the beginning of an answer. */
 export function readBeginning(text: string): RunDocument {
   const document = new RunDocument();
   document.push(encoder.encode(text));

@@ -29,7 +29,6 @@ import type { AbortSource } from '../../runtime/plain-abort.ts';
 const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
 
-/** The parts of a turn that its wait needs. */
 interface TurnWait {
   readonly ticket: CallTicket;
   readonly room: Reservation;
@@ -56,7 +55,6 @@ interface TurnMoved {
 
 const ELSEWHERE: TurnMoved = { kind: 'elsewhere' };
 
-/** The connection of the turns. */
 interface TurnConnection {
   readonly known: AuthenticatedCall;
   /** Of the call that each turn is. */

@@ -31,7 +31,6 @@ const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'too_many_bytes_waiting',
 ]);
 
-/** Returns whether another upstream may serve a call that was rejected for this reason. */
 export function mayServeElsewhere(reason: Reason): boolean {
   return OF_THIS_UPSTREAM.has(reason);
 }
