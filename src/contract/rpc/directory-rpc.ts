@@ -128,7 +128,7 @@ export interface DirectoryRpc {
   list(pool: ListedPool): Promise<boolean>;
   /**
    * Called by a retired pool when it becomes empty, and by a pool that was idle for a long time. With a `jurisdiction`,
-   * only that pool is removed. `costs` is the pool's `SaidCosts` as JSON, because the pool is not queried again.
+   * only that pool is removed. `costs` is the pool's `ReportedCosts` as JSON, because the pool is not queried again.
    */
   unlist(
     pool: ListedPool & { readonly jurisdiction?: GroupJurisdiction },

@@ -28,9 +28,9 @@ export interface PresentPool {
   readonly window: number;
   /** Time since it was last used. */
   readonly idleMs: number;
-  /** `PoolSaid` as JSON. */
+  /** `PresenceReport` as JSON. */
   readonly said: string;
-  /** `SaidCosts` as JSON. Absent if there are none. */
+  /** `ReportedCosts` as JSON. Absent if there are none. */
   readonly costs?: string;
 }
 
@@ -48,6 +48,6 @@ export interface StoredPool {
   readonly group: string;
   readonly partition: string | null;
   readonly jurisdiction: GroupConfig['jurisdiction'];
-  /** Last `PoolSaid` as JSON. null if the pool is in use and must be queried. */
+  /** Last `PresenceReport` as JSON. null if the pool is in use and must be queried. */
   readonly said: string | null;
 }

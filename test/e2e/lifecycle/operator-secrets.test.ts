@@ -170,7 +170,7 @@ it('an ADMIN_TOKEN with white space inside closes the admin routes, and they say
   const fault = 'has white space or control characters inside';
   expect([answer.status, await answer.json()]).toEqual([
     403,
-    expect.objectContaining({ fault, detail: expect.stringContaining(`ADMIN_TOKEN ${fault}`) }),
+    expect.objectContaining({ fault, detail: expect.stringContaining(`\`ADMIN_TOKEN\` ${fault}`) }),
   ]);
   expect(await (await fetch(url)).text()).toContain(
     'DISABLED: the secret ADMIN_TOKEN has white space',

@@ -72,7 +72,7 @@ it.each([
   ['team=redd', 'team', 'Did you mean "red"?'],
   ['group=chat', 'group', 'Did you mean "chats"?'],
   ['upstream=mines', 'upstream', 'Did you mean "mine"?'],
-  ['key=nothing-like-it', 'key', 'is not configured, and no refused call has it.'],
+  ['key=nothing-like-it', 'key', 'is not configured, and no rejected call has it.'],
 ])('%s is an error that names the nearest', async (query, path, hint) => {
   const { status, json } = await admin('GET', `/refusals?${query}`);
   expect(status).toBe(422);

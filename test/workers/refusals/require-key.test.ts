@@ -164,7 +164,7 @@ describe('callers without a key', () => {
     expect(json.first_key.callers).toBeGreaterThanOrEqual(2);
     const { warnings } = (await change('POST', '/keys', { id: 'first' })).json;
     expect(warnings.join('\n')).toMatch(
-      new RegExp(`Callers without a gateway key will be refused.*${id} \\(2 callers\\)`),
+      new RegExp(`Callers without a gateway key will be rejected.*${id} \\(2 callers\\)`),
     );
     // The second one locks nobody out.
     expect((await admin('GET', '/keyless-callers')).json.first_key.callers).toBe(0);

@@ -283,12 +283,12 @@ describe('an operator', () => {
     const unknown = await admin('POST', `/groups/${name}/members/c/take-out`);
     expect(unknown).toMatchObject({
       status: 404,
-      json: { detail: `The group "${name}" has no member "c". It has: a, b.` },
+      json: { detail: `Group "${name}" has no member "c". It has: a, b.` },
     });
     await change('PUT', '/groups/unsplit', { limits: { max_concurrency: 1 } });
     expect(await admin('POST', '/groups/unsplit/members/openai/bring-back')).toMatchObject({
       status: 404,
-      json: { detail: 'The group "unsplit" has no member "openai". It names none.' },
+      json: { detail: 'Group "unsplit" has no member "openai". It has no members.' },
     });
   });
 });
