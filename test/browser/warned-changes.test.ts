@@ -88,8 +88,8 @@ const type = (label: string, text: string) =>
   dialog().getByLabel(label, { exact: true }).fill(text);
 
 it.each([
-  { what: 'key', edit: 'Edit ci', path: '/keys/ci', subject: 'The key "ci"' },
-  { what: 'team', edit: 'Edit team apps', path: '/teams/apps', subject: 'The team "apps"' },
+  { what: 'key', edit: 'Edit ci', path: '/keys/ci', subject: 'The key `ci`' },
+  { what: 'team', edit: 'Edit team apps', path: '/teams/apps', subject: 'The team `apps`' },
 ])(
   'a budget of a $what names the calls that it would refuse, and counts them as free if asked to',
   async ({ what, edit, path, subject }) => {
@@ -156,7 +156,7 @@ it('the review of a group counts calls without a price as free in the same step'
   await page.getByRole('button', { name: 'Review change' }).click();
   const warnings = dialog().getByRole('region', { name: 'Warnings' });
   await warnings.getByText('This change rejects calls that pass today').waitFor();
-  expect(await warnings.textContent()).toContain('The group "practice" has a budget');
+  expect(await warnings.textContent()).toContain('The group `practice` has a budget');
   await press(COUNT_AS_FREE);
   await expect.poll(() => warnings.getByText('This change rejects').count()).toBe(0);
   await dialog().getByText('fallback_price').first().waitFor();

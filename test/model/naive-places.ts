@@ -4,13 +4,13 @@ import type { Ticket } from '../../src/core/words/ticket.ts';
 import type { NaiveHold } from './naive-order.ts';
 
 /** A lease by what its holder was told of where it runs; empty: the group named no members. */
-interface NaivePlacesNamed {
+interface NaivePlacedCall {
   readonly named: string;
 }
 
 interface NaivePlacesNaiveSite {
   readonly settings: GroupSettings;
-  leases(): readonly (NaiveHold & NaivePlacesNamed)[];
+  leases(): readonly (NaiveHold & NaivePlacedCall)[];
 }
 
 /** A member as far as its slots are concerned. */
@@ -39,7 +39,7 @@ export class NaivePlaces {
   }
 
   /** Where a lease counts: a group without members has but one; the key of the upstream is that of its successor. */
-  countsAt({ named }: NaivePlacesNamed): string {
+  countsAt({ named }: NaivePlacedCall): string {
     const { members } = this.#site.settings;
     if (members.length === 0) return '';
     if (named !== '') return this.#renamed.get(named) ?? named;
@@ -120,13 +120,13 @@ export class NaivePlaces {
     return this.#granted.lastIndexOf(id);
   }
 
-  noteGrant(lease: Pick<NaiveHold, 'holder'> & NaivePlacesNamed, now: number): void {
+  noteGrant(lease: Pick<NaiveHold, 'holder'> & NaivePlacedCall, now: number): void {
     this.#granted.push(lease.named);
     this.noteRun(lease, now);
   }
 
   /** A call runs somewhere: those that belong together with it stay there. */
-  noteRun(lease: Pick<NaiveHold, 'holder'> & NaivePlacesNamed, now: number): void {
+  noteRun(lease: Pick<NaiveHold, 'holder'> & NaivePlacedCall, now: number): void {
     const { members, affinity } = this.#site.settings;
     const key = this.#keyOf(lease.holder);
     if (members.length === 0 || key === null) return;

@@ -1,5 +1,5 @@
 /** A piece of a response's body. */
-export interface AnswerFrame {
+export interface StrictFrame {
   readonly data: string | Uint8Array;
   /** Whether the event carries a part of the answer, rather than an opening or a closing. */
   readonly content: boolean;
@@ -24,7 +24,7 @@ export interface StrictAnswer {
   readonly contentType: string;
   /** One piece: it gets a Content-Length. */
   readonly whole: boolean;
-  readonly frames: () => Iterable<AnswerFrame>;
+  readonly frames: () => Iterable<StrictFrame>;
   /** Where the dialect has one: the event that tells of a failure in the middle of the stream. */
   readonly failure?: (chunksSent: number) => string;
 }
@@ -32,12 +32,12 @@ export interface StrictAnswer {
 /** The same moment in every answer, so that equal requests get equal bytes. */
 export const CREATED_S = 1_790_000_000;
 
-export const content = (data: string | Uint8Array, tokens = 0): AnswerFrame => ({
+export const content = (data: string | Uint8Array, tokens = 0): StrictFrame => ({
   data,
   content: true,
   tokens,
 });
-export const framing = (data: string): AnswerFrame => ({ data, content: false, tokens: 0 });
+export const framing = (data: string): StrictFrame => ({ data, content: false, tokens: 0 });
 
 /** An answer that is one JSON document. */
 export function jsonAnswer(value: unknown, tokens = 0): StrictAnswer {
@@ -46,7 +46,7 @@ export function jsonAnswer(value: unknown, tokens = 0): StrictAnswer {
 }
 
 /** An SSE answer. */
-export function sseAnswer(frames: () => Iterable<AnswerFrame>, failure: string): StrictAnswer {
+export function sseAnswer(frames: () => Iterable<StrictFrame>, failure: string): StrictAnswer {
   return {
     contentType: 'text/event-stream; charset=utf-8',
     whole: false,

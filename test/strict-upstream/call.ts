@@ -26,7 +26,7 @@ import { encodingOf, packWhole, pause, Sink, writeAnswer } from './writer.ts';
 const MODELS_LISTED = ['gpt-4o-mini', 'claude-haiku-4-5', 'gemini-2.5-flash'];
 
 /** One request on its way through the strict upstream. */
-interface StrictUpstreamCallExchange {
+interface StrictExchange {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly scope: StrictScope;
@@ -44,7 +44,7 @@ interface StrictUpstreamCallExchange {
   readonly resumed: () => Promise<void>;
 }
 
-function echoOf({ req, path, query }: StrictUpstreamCallExchange, body: Buffer): unknown {
+function echoOf({ req, path, query }: StrictExchange, body: Buffer): unknown {
   return {
     method: req.method,
     path,
@@ -56,7 +56,7 @@ function echoOf({ req, path, query }: StrictUpstreamCallExchange, body: Buffer):
 }
 
 function sendError(
-  { res, behaviour, onLast }: StrictUpstreamCallExchange,
+  { res, behaviour, onLast }: StrictExchange,
   status: number,
   body: unknown,
 ): void {
@@ -72,7 +72,7 @@ function sendError(
 }
 
 /** Answers that have no body of a model: a reset, a redirect, 204, an error. True: it was one. */
-function answeredShort(exchange: StrictUpstreamCallExchange, onBreak: () => void): boolean {
+function answeredShort(exchange: StrictExchange, onBreak: () => void): boolean {
   const { res, behaviour, route } = exchange;
   if (behaviour.resetBeforeHeaders) {
     onBreak();
@@ -91,16 +91,10 @@ function answeredShort(exchange: StrictUpstreamCallExchange, onBreak: () => void
   return true;
 }
 
-const usageOf = (
-  { behaviour, route }: StrictUpstreamCallExchange,
-  prompt: StrictPrompt,
-): StrictUsage => usageFor(behaviour, prompt, route.operation !== 'embeddings');
+const usageOf = ({ behaviour, route }: StrictExchange, prompt: StrictPrompt): StrictUsage =>
+  usageFor(behaviour, prompt, route.operation !== 'embeddings');
 
-function answerOf(
-  exchange: StrictUpstreamCallExchange,
-  prompt: StrictPrompt,
-  body: Buffer,
-): StrictAnswer {
+function answerOf(exchange: StrictExchange, prompt: StrictPrompt, body: Buffer): StrictAnswer {
   const { behaviour, route, query, scope } = exchange;
   if (behaviour.echo) return jsonAnswer(echoOf(exchange, body));
   if (behaviour.bytes !== null) return bytesAnswer(behaviour.bytes, 'application/octet-stream');
@@ -113,7 +107,7 @@ function answerOf(
 }
 
 /** Grants a call that counts, or says with which refusal it is answered. */
-function admitted(exchange: StrictUpstreamCallExchange, prompt: StrictPrompt): RefusalForm | null {
+function admitted(exchange: StrictExchange, prompt: StrictPrompt): RefusalForm | null {
   const { call, scope, route, behaviour } = exchange;
   if (call === null) return null;
   const model = route.model ?? prompt.model;
@@ -139,7 +133,7 @@ function admitted(exchange: StrictUpstreamCallExchange, prompt: StrictPrompt): R
   return null;
 }
 
-function runAnswer({ req, path, scope }: StrictUpstreamCallExchange, body: Buffer) {
+function runAnswer({ req, path, scope }: StrictExchange, body: Buffer) {
   const { runs, runLimit } = scope.settings;
   const asked = { method: req.method ?? 'GET', path, body: body.toString('utf8') };
   return runs ? scope.runs.answer(asked, runLimit) : null;
@@ -147,7 +141,7 @@ function runAnswer({ req, path, scope }: StrictUpstreamCallExchange, body: Buffe
 
 /** Streams a run until it is over, as long as its client stays. */
 async function streamRun(
-  { res, scope, gone, behaviour }: StrictUpstreamCallExchange,
+  { res, scope, gone, behaviour }: StrictExchange,
   run: object,
 ): Promise<void> {
   const { id, status } = run as { id: string; status: string };
@@ -170,11 +164,7 @@ async function streamRun(
   await sink.end();
 }
 
-async function answer(
-  exchange: StrictUpstreamCallExchange,
-  prompt: StrictPrompt,
-  body: Buffer,
-): Promise<void> {
+async function answer(exchange: StrictExchange, prompt: StrictPrompt, body: Buffer): Promise<void> {
   const { res, route, query, call, scope, gone } = exchange;
   const refused = admitted(exchange, prompt);
   const { behaviour, grant } = exchange;
@@ -219,7 +209,7 @@ function open(
   target: string,
   req: IncomingMessage,
   res: ServerResponse,
-): StrictUpstreamCallExchange {
+): StrictExchange {
   const [path = '/', query = ''] = target.split('?', 2);
   const method = req.method ?? 'GET';
   const route = recogniseRoute(method, path, req.headers['anthropic-version'] !== undefined);
@@ -242,7 +232,7 @@ function open(
     exchange.grant?.settle();
     call?.end(how, exchange.behaviour.accountingLagMs);
   };
-  const exchange: StrictUpstreamCallExchange = {
+  const exchange: StrictExchange = {
     req,
     res,
     scope,
@@ -268,10 +258,7 @@ function open(
 }
 
 /** The body, which is kept with the rest of the request if the scope keeps them. */
-async function received(
-  { req, scope }: StrictUpstreamCallExchange,
-  target: string,
-): Promise<Buffer> {
+async function received({ req, scope }: StrictExchange, target: string): Promise<Buffer> {
   const request = { target, rawHeaders: req.rawHeaders, chunks: [] as Buffer[], isWhole: false };
   if (scope.settings.keepsRequests) scope.received.push(request);
   const body = await readBody(req, request.chunks);

@@ -6,7 +6,7 @@ import type { SeenSocket } from './sockets/seen.ts';
 const LISTED_MAX = 20_000;
 
 /** How a call ended. `broken`: the upstream itself cut it, as its behaviour asked. */
-export type CountsCallEnd = 'done' | 'refused' | 'aborted' | 'broken';
+export type CountedCallEnd = 'done' | 'refused' | 'aborted' | 'broken';
 
 /** One call, in the order in which the calls' headers arrived. */
 export interface StrictArrival {
@@ -19,7 +19,7 @@ export interface StrictArrival {
   model: string | null;
   /** The header `x-label`, else the text of the last user message. */
   label: string | null;
-  state: 'open' | CountsCallEnd;
+  state: 'open' | CountedCallEnd;
   endedAt: number | null;
   /** Reason for which the call was refused. */
   refusedAs: StrictRefusalKind | null;
@@ -104,7 +104,7 @@ function enter(tally: StrictTally): void {
   tally.peak = Math.max(tally.peak, tally.inFlight);
 }
 
-function leave(tally: StrictTally, end: CountsCallEnd): void {
+function leave(tally: StrictTally, end: CountedCallEnd): void {
   tally.inFlight -= 1;
   if (end === 'done') tally.completed += 1;
   if (end === 'aborted') tally.aborted += 1;
@@ -264,7 +264,7 @@ export class CountedCall {
   }
 
   /** Ends the call once; later calls change nothing. */
-  end(end: Exclude<CountsCallEnd, 'refused'>, lagMs: number): void {
+  end(end: Exclude<CountedCallEnd, 'refused'>, lagMs: number): void {
     if (this.#ended) return;
     this.#ended = true;
     const refused = this.overLimit !== null || this.#arrival.refusedAs !== null;

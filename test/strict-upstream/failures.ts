@@ -16,12 +16,12 @@ const FAULTS = {
   cut: (chunks) => ({ breakAfterChunks: Math.floor(chunks / 2) }),
 } satisfies Record<string, (chunks: number) => Partial<StrictBehaviour>>;
 
-type FailuresFault = keyof typeof FAULTS;
+type StrictFault = keyof typeof FAULTS;
 
 /** Failure that a test can ask for: a refusal of a kind, or a fault. */
-export type StrictFailure = StrictRefusalKind | FailuresFault;
+export type StrictFailure = StrictRefusalKind | StrictFault;
 
-const isFault = (name: string): name is FailuresFault => Object.hasOwn(FAULTS, name);
+const isFault = (name: string): name is StrictFault => Object.hasOwn(FAULTS, name);
 const isRefusal = (name: string): name is StrictRefusalKind =>
   REFUSAL_KINDS.some((kind) => kind === name);
 

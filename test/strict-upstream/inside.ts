@@ -4,7 +4,7 @@ import { CREATED_S, sseData, sseEvent } from './answer.ts';
 import type { StrictRoute } from './route.ts';
 
 /** A call that is refused inside a 200. */
-interface InsideRefused {
+interface StrictRefused {
   readonly route: StrictRoute;
   readonly query: string;
   /** Whether the body requests a stream. null if it does not specify that. */
@@ -14,7 +14,7 @@ interface InsideRefused {
 const SSE = 'text/event-stream; charset=utf-8';
 
 /** Answers with status 200 and an error, like a full provider. In a stream, the error follows the opening events. */
-export function refuseInside(res: ServerResponse, body: unknown, refused: InsideRefused): void {
+export function refuseInside(res: ServerResponse, body: unknown, refused: StrictRefused): void {
   if (refused.route.dialect === 'bedrock') return refuseInMessages(res, body);
   const [type, text] = formOf(body, refused);
   res.writeHead(200, { 'content-type': type });
@@ -32,7 +32,7 @@ function refuseInMessages(res: ServerResponse, body: unknown): void {
 
 function formOf(
   body: unknown,
-  { route, query, isStream }: InsideRefused,
+  { route, query, isStream }: StrictRefused,
 ): [type: string, text: string] {
   const json = JSON.stringify(body);
   const { operation } = route;

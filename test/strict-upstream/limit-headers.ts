@@ -2,28 +2,28 @@ import { fractionalSeconds, goDuration, rfc3339, wholeSeconds } from './duration
 import type { LimitState, RateDimension } from './rates.ts';
 import type { StrictProvider } from './refusal.ts';
 
-type LimitHeadersPart = 'limit' | 'remaining' | 'reset';
+type StrictHeaderPart = 'limit' | 'remaining' | 'reset';
 
 /** The rate-limit headers of one provider. */
-interface LimitHeadersFamily {
+interface StrictHeaderFamily {
   /** Names by which the provider tells its limits. */
   readonly names: Partial<Record<RateDimension, string>>;
-  readonly header: (part: LimitHeadersPart, name: string) => string;
+  readonly header: (part: StrictHeaderPart, name: string) => string;
   /** Writes the time until a limit is whole again; null: it does not. */
   readonly reset: (state: LimitState, now: number) => string | null;
   /** Converts a limit, or what remains of it, into the figure that is sent. */
-  readonly count?: (value: number, state: LimitState, part: LimitHeadersPart) => number;
+  readonly count?: (value: number, state: LimitState, part: StrictHeaderPart) => number;
 }
 
-const xRatelimit = (part: LimitHeadersPart, name: string): string => `x-ratelimit-${part}-${name}`;
+const xRatelimit = (part: StrictHeaderPart, name: string): string => `x-ratelimit-${part}-${name}`;
 
 /** Anthropic rounds the tokens that remain to the nearest thousand. */
-function roundedTokens(value: number, { dimension }: LimitState, part: LimitHeadersPart): number {
+function roundedTokens(value: number, { dimension }: LimitState, part: StrictHeaderPart): number {
   return part === 'remaining' && dimension !== 'rpm' ? Math.round(value / 1_000) * 1_000 : value;
 }
 
 /** Providers that are not here send none. */
-const FAMILIES: Partial<Record<StrictProvider, LimitHeadersFamily>> = {
+const FAMILIES: Partial<Record<StrictProvider, StrictHeaderFamily>> = {
   openai: {
     names: { rpm: 'requests', tpm: 'tokens' },
     header: xRatelimit,

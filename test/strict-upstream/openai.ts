@@ -1,4 +1,4 @@
-import type { AnswerFrame, StrictAnswer, StrictUsage } from './answer.ts';
+import type { StrictFrame, StrictAnswer, StrictUsage } from './answer.ts';
 import { CREATED_S, content, framing, jsonAnswer, sseAnswer } from './answer.ts';
 import { sseData, sseEvent } from './answer.ts';
 import type { StrictPrompt } from './prompt.ts';
@@ -150,7 +150,7 @@ function responseObject(input: AnswerInput, output: readonly object[], done: boo
   };
 }
 
-function* responseFrames(input: AnswerInput): Generator<AnswerFrame> {
+function* responseFrames(input: AnswerInput): Generator<StrictFrame> {
   const { prompt, pieces } = input;
   const id = `msg_${prompt.digest}`;
   const at = { item_id: id, output_index: 0, content_index: 0 };

@@ -48,7 +48,7 @@ export function checkRates(table: RateTable): void {
 }
 
 /** Cost of a call as known at its start. All in tokens. */
-export interface RatesCallCost {
+export interface StrictCallCost {
   /** The whole prompt, with what is cached of it. */
   readonly input: number;
   readonly cached: number;
@@ -77,7 +77,10 @@ interface Gauge {
 const takesOutput = (dimension: RateDimension): boolean => /^o?tp/.test(dimension);
 
 /** The tokens that count at the start, by the rules of a model. */
-function tokensAtStart(rates: StrictRates, cost: RatesCallCost): { input: number; output: number } {
+function tokensAtStart(
+  rates: StrictRates,
+  cost: StrictCallCost,
+): { input: number; output: number } {
   const { countsOutput = 'produced', countsCached = true } = rates;
   const reserves = countsOutput === 'max_tokens' || countsOutput === 'reserved';
   return {
@@ -86,7 +89,7 @@ function tokensAtStart(rates: StrictRates, cost: RatesCallCost): { input: number
   };
 }
 
-function amountOf({ dimension, rates }: Gauge, cost: RatesCallCost): number {
+function amountOf({ dimension, rates }: Gauge, cost: StrictCallCost): number {
   if (dimension === 'rpm' || dimension === 'rpd') return 1;
   const { input, output } = tokensAtStart(rates, cost);
   return (dimension === 'otpm' ? 0 : input) + (takesOutput(dimension) ? output : 0);
@@ -104,7 +107,12 @@ export class StrictRateLimiter {
   readonly #meters = new Map<string, Meter>();
 
   /** Takes a call, or says why not. */
-  admit(model: string | null, table: RateTable, cost: RatesCallCost, now: number): RatesAdmission {
+  admit(
+    model: string | null,
+    table: RateTable,
+    cost: StrictCallCost,
+    now: number,
+  ): StrictAdmission {
     const gauges = this.#gauges(model, table);
     const refusals = gauges.flatMap((gauge) => {
       // Output that is counted as it is produced needs room for one token at least.
@@ -163,7 +171,7 @@ export class StrictRateLimiter {
 }
 
 /** Exactly one of the two is set. */
-export type RatesAdmission =
+export type StrictAdmission =
   | { readonly refusal: StrictRefusal; readonly hold: null }
   | { readonly refusal: null; readonly hold: RateHold };
 
@@ -171,11 +179,11 @@ export type RatesAdmission =
 export class RateHold {
   readonly #taken: readonly { readonly gauge: Gauge; readonly charge: Charge }[];
   readonly #rates: StrictRates;
-  readonly #cost: RatesCallCost;
+  readonly #cost: StrictCallCost;
   #produced = 0;
   #settled = false;
 
-  constructor(gauges: readonly Gauge[], rates: StrictRates, cost: RatesCallCost, now: number) {
+  constructor(gauges: readonly Gauge[], rates: StrictRates, cost: StrictCallCost, now: number) {
     this.#rates = rates;
     this.#cost = cost;
     this.#taken = gauges.map((gauge) => ({

@@ -1,7 +1,7 @@
 import type { StrictDialect } from './settings.ts';
 
 /** Operation of a call, by its path. */
-type RouteOperation =
+type StrictOperation =
   | 'chat'
   | 'completions'
   | 'responses'
@@ -20,7 +20,7 @@ type RouteOperation =
   | 'unknown';
 
 export interface StrictRoute {
-  readonly operation: RouteOperation;
+  readonly operation: StrictOperation;
   readonly dialect: StrictDialect;
   /** The model, where the path names it. */
   readonly model: string | null;
@@ -29,7 +29,7 @@ export interface StrictRoute {
 }
 
 /** By the end of the path, so that any prefix (`/api/paas/v4`, `/openai/v1`) leads to the same. */
-const ENDINGS: readonly (readonly [RegExp, RouteOperation])[] = [
+const ENDINGS: readonly (readonly [RegExp, StrictOperation])[] = [
   [/\/chat\/completions$/, 'chat'],
   [/\/completions$/, 'completions'],
   [/\/responses$/, 'responses'],
@@ -46,12 +46,12 @@ const ENDINGS: readonly (readonly [RegExp, RouteOperation])[] = [
   [/\/api\/generate$/, 'ollama_generate'],
 ];
 
-const UNCOUNTED: readonly RouteOperation[] = ['count_tokens', 'gemini_count', 'models'];
+const UNCOUNTED: readonly StrictOperation[] = ['count_tokens', 'gemini_count', 'models'];
 
 const GEMINI_PATH = /\/models\/(.+):[A-Za-z]+$/;
 const AZURE_PATH = /\/deployments\/([^/]+)\//;
 
-function dialectOf(path: string, operation: RouteOperation, anthropic: boolean): StrictDialect {
+function dialectOf(path: string, operation: StrictOperation, anthropic: boolean): StrictDialect {
   if (operation === 'messages' || operation === 'count_tokens' || anthropic) return 'anthropic';
   if (operation.startsWith('ge') || /\/v1(?:beta|alpha)\/models/.test(path)) return 'gemini';
   if (operation.startsWith('ollama')) return 'ollama';

@@ -11,7 +11,7 @@ import {
   gzipSync,
   zstdCompressSync,
 } from 'node:zlib';
-import type { AnswerFrame, StrictAnswer } from './answer.ts';
+import type { StrictFrame, StrictAnswer } from './answer.ts';
 import { content } from './answer.ts';
 import type { StrictBehaviour } from './settings.ts';
 
@@ -116,7 +116,7 @@ export class Sink {
   }
 }
 
-const byteLength = (frame: AnswerFrame): number =>
+const byteLength = (frame: StrictFrame): number =>
   typeof frame.data === 'string' ? Buffer.byteLength(frame.data) : frame.data.byteLength;
 
 /** With a Content-Length a compressed body must be known whole before its first byte. */

@@ -198,7 +198,7 @@ describe('a group', () => {
     const groups = ['a', 'b', 'c', 'd'].map((name) => ({ name, match: { models: ['gpt-*'] } }));
     await ask('PUT', '/config', { groups });
     const { json } = await ask('PUT', '/groups/e', A_GROUP);
-    expect(json.warnings.join('\n')).toMatch(/One call may match "a", "b", "c", "d", "e"/);
+    expect(json.warnings.join('\n')).toMatch(/One call may match `a`, `b`, `c`, `d`, `e`/);
   });
 
   it('that meets another one is nothing to warn of', async () => {
@@ -304,7 +304,7 @@ describe('the whole configuration', () => {
     });
     expect(status).toBe(200);
     expect(json.warnings).toContain(
-      '"shared" counts its models at every upstream, and every model at zai. To count its models there only, write them as zai/gpt-4o.',
+      '`shared` counts its models at every upstream, and every model at `zai`. To count its models there only, write them as `zai/gpt-4o`.',
     );
     const groupsOf = async (model: string, upstream: string) => {
       const { json: tested } = await ask('POST', '/tester', { model, upstream });
@@ -335,7 +335,7 @@ describe('the whole configuration', () => {
     });
     expect(caps).toEqual([1, 10, 1, null, 1]);
     expect(json.warnings).toContain(
-      'Group "glm-5.1" keeps the known concurrency of "glm-5.1" at zai, zai-coding, zhipu, and zhipu-coding: `max_concurrency` 1. Set `limits.max_concurrency` to change it.',
+      'Group `glm-5.1` keeps the known concurrency of `glm-5.1` at zai, zai-coding, zhipu, and zhipu-coding: `max_concurrency` 1. Set `limits.max_concurrency` to change it.',
     );
   });
 

@@ -115,7 +115,7 @@ describe('looking', () => {
     expect(known.count).toBeGreaterThan(0);
     const wrong = await headgate(['refusals', '--reason', 'upstream_unknwn']);
     expect(wrong.code).toBe(7);
-    expect(wrong.err).toContain('Did you mean "upstream_unknown"');
+    expect(wrong.err).toContain('Did you mean `upstream_unknown`');
   });
 
   it('a group that is not there is named with the nearest, and ends with 5', async () => {
@@ -272,7 +272,7 @@ describe('configuring', () => {
 
   it('a plan warns about a group that counts own keys together before it is applied', async () => {
     const own = practiceConfig(2)(stage.upstream) as { groups: object[] };
-    const warned = `Group "together" counts calls with callers' own provider keys for practice together`;
+    const warned = 'Group `together` counts calls with callers\' own provider keys for `practice` together';
     const documentOf = (more: object): Promise<string> => {
       const added = { name: 'together', match: { upstreams: ['practice'] }, ...more };
       const document = { leases: 'keys', ...own, groups: [...own.groups, added] };
@@ -649,7 +649,7 @@ describe('import', () => {
       'clawith',
       'concurrency_groups:\n- { name: Kimi, max_concurrency: 3, providers: [kimi] }\n',
       'moonshot-cn',
-      'Provider "kimi" became upstream "moonshot-cn".',
+      'Provider `kimi` became upstream `moonshot-cn`.',
     ],
     [
       'litellm',
@@ -661,7 +661,7 @@ describe('import', () => {
       'picoclaw',
       '{ "model_list": [{ "model_name": "glm", "model": "zai/glm-5.1", "rpm": 9 }] }',
       'max_concurrency: 1',
-      'keeps the known concurrency of "glm-5.1"',
+      'keeps the known concurrency of `glm-5.1`',
     ],
     [
       'shaper',

@@ -2,7 +2,7 @@
 export const ADMIN_TOKEN = 'test-admin-token';
 
 /** Answer of the admin routes about a group, as far as these tests look at it. */
-export interface GroupGroupStatus {
+export interface ReadGroupStatus {
   readonly in_use: number;
   readonly queued: number;
   readonly granted_total: number;
@@ -15,10 +15,10 @@ export interface GroupGroupStatus {
 }
 
 /** Asks a Headgate for the status of a group. */
-export async function groupStatus(url: string, name: string): Promise<GroupGroupStatus> {
+export async function groupStatus(url: string, name: string): Promise<ReadGroupStatus> {
   const response = await fetch(`${url}/admin/api/groups/${encodeURIComponent(name)}/status`, {
     headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
   });
   if (!response.ok) throw new Error(`status of ${name}: ${await response.text()}`);
-  return (await response.json()) as GroupGroupStatus;
+  return (await response.json()) as ReadGroupStatus;
 }

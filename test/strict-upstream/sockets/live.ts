@@ -1,4 +1,4 @@
-import type { AnswerFrame } from '../answer.ts';
+import type { StrictFrame } from '../answer.ts';
 import { content, framing } from '../answer.ts';
 import { answerPieces } from '../prompt.ts';
 import { usageFor } from '../usage.ts';
@@ -56,7 +56,7 @@ export class LivePeer {
       totalTokenCount: usage.input + usage.output,
     };
     const pieces = answerPieces(prompt, this.#model ?? 'strict', behaviour.chunks);
-    const frames: AnswerFrame[] = pieces.map((text, i) => {
+    const frames: StrictFrame[] = pieces.map((text, i) => {
       const modelTurn = { role: 'model', parts: [{ text }] };
       const tokens = i === 0 ? usage.output - pieces.length + 1 : 1;
       return content(JSON.stringify({ serverContent: { modelTurn } }), tokens);

@@ -1,6 +1,6 @@
 import type { StrictBehaviour } from '../settings.ts';
 import type { SocketEndpoint } from './endpoint.ts';
-import type { SocketsSocketEnd, StrictSocket } from './socket.ts';
+import type { StrictSocketEnd, StrictSocket } from './socket.ts';
 
 /** The side of one WebSocket that speaks to its client. */
 export interface SocketPeer {
@@ -10,7 +10,7 @@ export interface SocketPeer {
   /** Behaviour as the scope asks for it now, then the upgrade, then a message. */
   behaviourNow(asked?: Readonly<Record<string, string>>): StrictBehaviour;
   /** Calls when the WebSocket ends, which may be more than once. */
-  onEnd(then: (how: SocketsSocketEnd) => void): void;
+  onEnd(then: (how: StrictSocketEnd) => void): void;
   /** The model is known. False: it has no room, the WebSocket is closed. Only where the WebSocket is a call. */
   named(model: string): boolean;
   /** Counts tokens of the answer. Only where the WebSocket is a call. */

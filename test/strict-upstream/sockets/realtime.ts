@@ -1,4 +1,4 @@
-import type { AnswerFrame } from '../answer.ts';
+import type { StrictFrame } from '../answer.ts';
 import { content, framing } from '../answer.ts';
 import type { StrictPrompt } from '../prompt.ts';
 import { answerPieces } from '../prompt.ts';
@@ -101,7 +101,7 @@ export class RealtimePeer {
     }
   }
 
-  #frames(id: string, prompt: StrictPrompt, usage: StrictUsage, chunks: number): AnswerFrame[] {
+  #frames(id: string, prompt: StrictPrompt, usage: StrictUsage, chunks: number): StrictFrame[] {
     const at = { response_id: id, item_id: `item_${id}`, output_index: 0, content_index: 0 };
     const event = (type: string, fields: object): string => JSON.stringify({ type, ...fields });
     const pieces = answerPieces(prompt, prompt.model ?? 'strict', chunks);

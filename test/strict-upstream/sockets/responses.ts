@@ -1,4 +1,4 @@
-import type { AnswerFrame } from '../answer.ts';
+import type { StrictFrame } from '../answer.ts';
 import { Grant, decide } from '../admission.ts';
 import type { CountedCall } from '../counts.ts';
 import { accountOf } from '../credential.ts';
@@ -23,7 +23,7 @@ const withLane = (message: Json, event: object): string =>
     message['stream_id'] === undefined ? event : { ...event, stream_id: message['stream_id'] },
   );
 
-const eventOf = ({ data }: AnswerFrame): Record<string, unknown> =>
+const eventOf = ({ data }: StrictFrame): Record<string, unknown> =>
   JSON.parse(String(data).slice(String(data).indexOf('data: ') + 6)) as Record<string, unknown>;
 
 /** An error of a turn, which ends it. */
@@ -38,7 +38,7 @@ function errorEvent(
 }
 
 /** The events of a turn, the last of which says how it ended. */
-function eventsOf(message: Json, prompt: StrictPrompt, behaviour: StrictBehaviour): AnswerFrame[] {
+function eventsOf(message: Json, prompt: StrictPrompt, behaviour: StrictBehaviour): StrictFrame[] {
   const warmsUp = message['generate'] === false;
   const chunks = warmsUp ? 0 : behaviour.chunks;
   const usage = usageFor({ ...behaviour, chunks }, prompt, true);
@@ -57,7 +57,7 @@ function incompleteOf(completed: Json): Json {
   return { ...completed, type: 'response.incomplete', response };
 }
 
-function failedOf(message: Json, events: readonly AnswerFrame[]): string {
+function failedOf(message: Json, events: readonly StrictFrame[]): string {
   const last = JSON.parse(String(events.at(-1)?.data)) as Json;
   const error = { code: 'server_error', message: 'The model failed to generate a response.' };
   const response = { ...(last['response'] as object), status: 'failed', error };

@@ -17,7 +17,7 @@ export class TellingWebSocket extends WebSocket {
 }
 
 /** How a WebSocket ended: with a close, without one by its client, or by the upstream. */
-export type SocketsSocketEnd = 'done' | 'aborted' | 'broken';
+export type StrictSocketEnd = 'done' | 'aborted' | 'broken';
 
 const buffered = (data: RawData): Buffer =>
   Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data as Buffer);
@@ -28,7 +28,7 @@ interface SocketFacts {
   /**
    * Called when it ends, before the close goes out: who has that is right to take it for over. May be called again.
    */
-  readonly onEnd: (how: SocketsSocketEnd) => void;
+  readonly onEnd: (how: StrictSocketEnd) => void;
 }
 
 /** One WebSocket, with what was seen of it. */
@@ -42,7 +42,7 @@ export class StrictSocket {
   readonly #socket: WebSocket;
   readonly #connection: Socket;
   readonly #gone = new AbortController();
-  readonly #onEnd: (how: SocketsSocketEnd) => void;
+  readonly #onEnd: (how: StrictSocketEnd) => void;
 
   constructor(
     scope: StrictScope,

@@ -1,4 +1,4 @@
-import type { AnswerFrame } from '../answer.ts';
+import type { StrictFrame } from '../answer.ts';
 import type { StrictPrompt } from '../prompt.ts';
 import { readPrompt } from '../prompt.ts';
 import type { StrictBehaviour } from '../settings.ts';
@@ -59,7 +59,7 @@ async function atMark(socket: StrictSocket, sent: number, turn: TurnContext): Pr
 /** Sends the messages of a turn, at the pace that the behaviour asks for. */
 export async function sendTurn(
   socket: StrictSocket,
-  frames: readonly AnswerFrame[],
+  frames: readonly StrictFrame[],
   turn: TurnContext,
 ): Promise<void> {
   const { behaviour, gone } = turn;

@@ -22,7 +22,7 @@ import type { SocketPeer } from './peer.ts';
 import { RealtimePeer } from './realtime.ts';
 import { serveResponses } from './responses.ts';
 import { newSocket } from './seen.ts';
-import type { SocketsSocketEnd } from './socket.ts';
+import type { StrictSocketEnd } from './socket.ts';
 import { StrictSocket, TellingWebSocket } from './socket.ts';
 
 const MESSAGE_BYTES_MAX = 64 * 1_048_576;
@@ -44,7 +44,7 @@ interface Upgrade extends RawUpgrade {
   /** The call that the whole WebSocket is; null: it is none. */
   readonly session: UpgradeSession | null;
   /** Called when the WebSocket ends, or its upgrade. */
-  readonly ends: ((how: SocketsSocketEnd) => void)[];
+  readonly ends: ((how: StrictSocketEnd) => void)[];
 }
 
 const NO_TOKENS = { input: 0, cached: 0, output: 0, reasoning: 0 };
@@ -101,7 +101,7 @@ class UpgradeSession {
     this.#grant?.produce(tokens);
   }
 
-  end(how: SocketsSocketEnd): void {
+  end(how: StrictSocketEnd): void {
     this.#grant?.settle();
     this.#call.end(how, this.#behaviour.accountingLagMs);
   }
@@ -168,7 +168,7 @@ function opened(upgrade: Upgrade, socket: TellingWebSocket, behaviour: StrictBeh
   const { protocol } = socket;
   const seen = newSocket({ index, kind: endpoint.kind, path, query, key, headers, protocol });
   scope.counts.sockets.push(seen);
-  const onEnd = (how: SocketsSocketEnd): void => ends.forEach((end) => end(how));
+  const onEnd = (how: StrictSocketEnd): void => ends.forEach((end) => end(how));
   const strict = new StrictSocket(scope, socket, req.socket, { seen, behaviour, onEnd });
   serve({
     socket: strict,
@@ -215,7 +215,7 @@ export async function handleUpgrade(
   const session = endpoint.isSession
     ? new UpgradeSession(scope, endpoint, { key, path }, asked)
     : null;
-  const ends = session === null ? [] : [(how: SocketsSocketEnd) => session.end(how)];
+  const ends = session === null ? [] : [(how: StrictSocketEnd) => session.end(how)];
   const upgrade: Upgrade = { ...raw, scope, path, query, endpoint, key, session, ends };
   const gone = new AbortController();
   socket.once('close', () => {

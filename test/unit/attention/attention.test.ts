@@ -213,7 +213,7 @@ describe('a group that serves nothing', () => {
     [
       'a provider that hangs',
       { lately: failing({ ended: { cancelled: 4 } }) },
-      'No call is answered in time: 4 clients disconnected. No call was served for 10 minutes.',
+      'No response arrives in time: 4 clients disconnected. No call was served for 10 minutes.',
     ],
   ])('for five minutes by %s', (_title, changes, says) => {
     expect(of(changes)).toMatchObject([{ rule: 'nothing_served', says }]);
@@ -226,7 +226,7 @@ describe('a group that serves nothing', () => {
       of({ lately: failing(changes) })[0]?.says.replace(/[:;].*/s, '');
     const cancelled = { cancelled: 4 };
     expect(says({ ended: cancelled, rejected: { queue_timeout: 3 } })).toBe(
-      'No call is answered in time',
+      'No response arrives in time',
     );
     expect(says({ refusals: { error: 3 }, rejected: { queue_timeout: 4 } })).toBe(
       'Headgate rejects every call',

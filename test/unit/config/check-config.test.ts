@@ -89,12 +89,12 @@ describe('refuses, with the path', () => {
     [
       'a custom upstream without an address',
       { upstreams: [{ id: 'mine' }] },
-      /^upstreams\[0\]\.base_url: is required, because "mine" is not a built-in upstream/,
+      /^upstreams\[0\]\.base_url: is required, because `mine` is not a built-in upstream/,
     ],
     [
       'a group of an unknown upstream',
       { groups: [{ name: 'a', match: { upstreams: ['open*', 'opnai'] } }] },
-      /^groups\[0\]\.match\.upstreams\[1\]: "opnai" is not an enabled upstream/,
+      /^groups\[0\]\.match\.upstreams\[1\]: `opnai` is not an enabled upstream/,
     ],
     [
       'a group of a disabled upstream',
@@ -107,19 +107,19 @@ describe('refuses, with the path', () => {
     [
       'an automatic group of an unknown upstream',
       { auto_groups: [{ name: 'auto:openai' }, { name: 'auto:opnai' }] },
-      /^auto_groups\[1\]\.name: "auto:opnai" names no enabled upstream$/,
+      /^auto_groups\[1\]\.name: `auto:opnai` names no enabled upstream$/,
     ],
     [
       'an automatic group of models that have none',
       { auto_groups: [{ name: 'auto:zai/glm-5.1' }, { name: 'auto:zai/glm-9' }] },
-      /^auto_groups\[1\]\.name: "auto:zai\/glm-9" is not an automatic group; that upstream has auto:zai, .*auto:zai\/glm-5\.1/,
+      /^auto_groups\[1\]\.name: `auto:zai\/glm-9` is not an automatic group; that upstream has `auto:zai`, .*`auto:zai\/glm-5\.1`/,
     ],
     [
       'the same automatic group twice',
       { auto_groups: [{ name: 'auto:openai' }, { name: 'auto:openai' }] },
       /^auto_groups\[1\]\.name: is the same as auto_groups\[0\]\.name/,
     ],
-    ['an unknown default', { default_upstream: 'opnai' }, /^default_upstream: "opnai" is not an/],
+    ['an unknown default', { default_upstream: 'opnai' }, /^default_upstream: `opnai` is not an/],
     [
       'a partition by a header that holds a key',
       {
@@ -127,12 +127,12 @@ describe('refuses, with the path', () => {
           { name: 'a', match: { upstreams: ['openai'] }, partition_by: ['header:x-api-key'] },
         ],
       },
-      /^groups\[0\]\.partition_by\[0\]: .*use "api_key"/,
+      /^groups\[0\]\.partition_by\[0\]: .*use `api_key`/,
     ],
     [
       'tenants that would be called by their keys',
       { groups: [{ name: 'a', fairness: { by: ['header:authorization', 'agent'] } }] },
-      /^groups\[0\]\.fairness\.by\[0\]: .*use "caller"/,
+      /^groups\[0\]\.fairness\.by\[0\]: .*use `caller`/,
     ],
   ])('%s', (_, input, expected) => {
     expect(errors(input)).toEqual([expect.stringMatching(expected)]);
@@ -182,7 +182,7 @@ describe('warns', () => {
     const fifth = { name: 'more', match: { models: ['gpt-*'] } };
     expect(check({ groups: [...four, fifth] }).warnings).toEqual([
       expect.stringMatching(
-        /^One call may match "tenant", "model", "more", "provider", "everything"\. .* `too_many_groups`/,
+        /^One call may match `tenant`, `model`, `more`, `provider`, `everything`\. .* `too_many_groups`/,
       ),
     ]);
   });
@@ -190,7 +190,7 @@ describe('warns', () => {
   test('of an automatic group that comes on top of too many', () => {
     const groups = ['a', 'b', 'c', 'd'].map((name) => ({ name, match: { keys: ['team-*'] } }));
     expect(check({ groups }).warnings).toEqual([
-      expect.stringMatching(/^One call may match "a", "b", "c", "d" and its automatic group/),
+      expect.stringMatching(/^One call may match `a`, `b`, `c`, `d` and its automatic group/),
     ]);
     expect(check({ groups: groups.slice(1) }).warnings).toEqual([]);
   });
@@ -209,44 +209,44 @@ describe('warns', () => {
     [
       'of a base URL that nothing has',
       { groups: [{ name: 'a', match: { base_urls: ['https://api.opnai.com/v1'] } }] },
-      /^Group "a": "https:\/\/api\.opnai\.com\/v1" is the base URL of no enabled upstream, so no call matches it\. Correct `match\.base_urls`\.$/,
+      /^Group `a`: `https:\/\/api\.opnai\.com\/v1` is the base URL of no enabled upstream, so no call matches it\. Correct `match\.base_urls`\.$/,
     ],
     [
       'of a version that stands in the path twice',
       { upstreams: [{ id: 'openai', base_url: 'https://proxy.example/v1' }] },
-      /^Upstream "openai": `base_url` ends with \/v1/,
+      /^Upstream `openai`: `base_url` ends with \/v1/,
     ],
     [
       'of a secret that nobody can use',
       { upstreams: [{ id: 'openai', auth: { secret: 'UPSTREAM_OPENAI_KEY' } }] },
-      /Calls to openai are rejected/,
+      /Calls to `openai` are rejected/,
     ],
     [
       'of a public IP address, which a Worker cannot call',
       { upstreams: [{ id: 'zai' }, { id: 'mine', base_url: 'https://203.0.113.7:8443/v1' }] },
-      /^Upstream "mine": upstreams\[1\]\.base_url is an IP address \(203\.0\.113\.7\).*error 1003/,
+      /^Upstream `mine`: upstreams\[1\]\.base_url is an IP address \(203\.0\.113\.7\).*error 1003/,
     ],
     [
       'of one of IPv6',
       { upstreams: [{ id: 'mine', base_url: 'https://[2606:4700::1111]/v1' }] },
-      /^Upstream "mine": upstreams\[0\]\.base_url is an IP address \(\[2606:4700::1111\]\)/,
+      /^Upstream `mine`: upstreams\[0\]\.base_url is an IP address \(\[2606:4700::1111\]\)/,
     ],
     [
       'of a long wait that nothing keeps alive',
       { groups: [{ name: 'g', queue: { timeout_ms: 300_001 } }] },
-      /^Group "g": `queue\.timeout_ms` is above 300 s, and `queue\.keepalive\.after_ms` is not set/,
+      /^Group `g`: `queue\.timeout_ms` is above 300 s, and `queue\.keepalive\.after_ms` is not set/,
     ],
     [
       'of one of a lane',
       { groups: [{ name: 'g', queue: { lane_timeouts_ms: { low: 300_001 } } }] },
-      /^Group "g": a time-out in `queue\.lane_timeouts_ms` is above 300 s, and/,
+      /^Group `g`: a time-out in `queue\.lane_timeouts_ms` is above 300 s, and/,
     ],
     [
       'of one that is kept alive too late',
       {
         groups: [{ name: 'g', queue: { timeout_ms: 400_000, keepalive: { after_ms: 300_001 } } }],
       },
-      /^Group "g": `queue\.timeout_ms` is above 300 s, and `queue\.keepalive\.after_ms` is above that limit too/,
+      /^Group `g`: `queue\.timeout_ms` is above 300 s, and `queue\.keepalive\.after_ms` is above that limit too/,
     ],
   ])('%s', (_, input, expected) => {
     expect(check(input).errors).toEqual([]);
@@ -276,7 +276,7 @@ test.each(['apac-ne', 'apac-se'] as const)('a group may be near %s', (location) 
 test('a group that is kept where the directory is not is warned of', () => {
   const groups = [{ name: 'g', jurisdiction: 'us' as const }];
   const warning =
-    /^Group "g": its pools are stored in us, but the directory and the live feed are not\./;
+    /^Group `g`: its pools are stored in us, but the directory and the live feed are not\./;
   for (const elsewhere of [null, 'eu']) {
     expect(check({ groups }, false, elsewhere)).toEqual({
       errors: [],
@@ -300,32 +300,32 @@ describe('names of operations', () => {
   });
 
   test.each<[ConfigInput, string]>([
-    [group('chta'), `${at}[0]: "chta" is not a known operation; did you mean "chat"?`],
+    [group('chta'), `${at}[0]: \`chta\` is not a known operation; did you mean \`chat\`?`],
     [
       group('chat', 'embedings'),
-      `${at}[1]: "embedings" is not a known operation; did you mean "embeddings"`,
+      `${at}[1]: \`embedings\` is not a known operation; did you mean \`embeddings\``,
     ],
-    [group('batches'), `${at}[0]: "batches" takes no slot, so its calls are never counted; `],
-    [group('files'), `${at}[0]: "files" takes no slot`],
-    [group('count_tokens'), `${at}[0]: "count_tokens" takes no slot`],
-    [group('batch*'), `${at}[0]: "batch*" takes no slot`],
-    [group('zzzzzz*'), `${at}[0]: "zzzzzz*" is not a known operation; use one of `],
-    [group('other'), `${at}[0]: "other" takes no slot`],
+    [group('batches'), `${at}[0]: \`batches\` takes no slot, so its calls are never counted; `],
+    [group('files'), `${at}[0]: \`files\` takes no slot`],
+    [group('count_tokens'), `${at}[0]: \`count_tokens\` takes no slot`],
+    [group('batch*'), `${at}[0]: \`batch*\` takes no slot`],
+    [group('zzzzzz*'), `${at}[0]: \`zzzzzz*\` is not a known operation; use one of `],
+    [group('other'), `${at}[0]: \`other\` takes no slot`],
     [
       named({ paths: ['/x'], operations: ['filez'] }),
-      `${at}[0]: "filez" is not a known operation; did you mean "files"`,
+      `${at}[0]: \`filez\` is not a known operation; did you mean \`files\``,
     ],
     [
       named({ methods: ['GET'] }),
       'groups[0].match.methods: has no effect without `match.paths`; add paths, or remove this field',
     ],
-    [key('file'), 'keys[0].allow[0]: "file" is not a known operation; did you mean "files"'],
-    [key('files', 'administration'), 'keys[0].allow[1]: "administration" cannot be listed here'],
-    [upstream('realtime'), 'upstreams[0].allow[0]: "realtime" cannot be listed here'],
-    [upstream('administration'), 'upstreams[0].allow[0]: "administration" cannot be listed here'],
+    [key('file'), 'keys[0].allow[0]: `file` is not a known operation; did you mean `files`'],
+    [key('files', 'administration'), 'keys[0].allow[1]: `administration` cannot be listed here'],
+    [upstream('realtime'), 'upstreams[0].allow[0]: `realtime` cannot be listed here'],
+    [upstream('administration'), 'upstreams[0].allow[0]: `administration` cannot be listed here'],
     [
       upstream('bathces'),
-      'upstreams[0].allow[0]: "bathces" is not a known operation; did you mean "batches"',
+      'upstreams[0].allow[0]: `bathces` is not a known operation; did you mean `batches`',
     ],
   ])('%j is refused', (input, message) => {
     const found = errors(input);
@@ -345,9 +345,9 @@ describe('names of operations', () => {
 });
 
 test.each<[string[], string[], string | null]>([
-  [['gpt-4o'], ['zai'], 'zai is not known to have "gpt-4o"'],
-  [['glm-4.6', 'gpt-4o', 'o1-*'], ['zai'], 'zai is not known to have "gpt-4o", "o1-*"'],
-  [['claude-*'], ['openai', 'gemini'], 'gemini, openai are not known to have "claude-*"'],
+  [['gpt-4o'], ['zai'], '`zai` is not known to have `gpt-4o`'],
+  [['glm-4.6', 'gpt-4o', 'o1-*'], ['zai'], '`zai` is not known to have `gpt-4o`, `o1-*`'],
+  [['claude-*'], ['openai', 'gemini'], '`gemini`, `openai` are not known to have `claude-*`'],
   [['glm-4.6'], ['zai'], null],
   [['GLM-*'], ['zai'], null],
   [['*'], ['zai'], null],
@@ -359,5 +359,5 @@ test.each<[string[], string[], string | null]>([
 ])('models %j at upstreams %j: %s', (models, upstreams, warning) => {
   const { warnings } = check({ groups: [{ name: 'g', match: { models, upstreams } }] });
   const begun = warnings.map((each) => each.split(', so it may ')[0]);
-  expect(begun).toEqual(warning === null ? [] : [`Group "g": ${warning}`]);
+  expect(begun).toEqual(warning === null ? [] : [`Group \`g\`: ${warning}`]);
 });

@@ -68,7 +68,7 @@ describe('providers, as their system names them', () => {
   ])('of coding plans are their built-in upstreams: %s', (provider, id) => {
     const { config, notes } = taken({ providers: [provider] });
     expect(config.groups[0]?.match.upstreams).toEqual([id]);
-    expect(notes).toEqual([`Provider "${provider}" became upstream "${id}".`]);
+    expect(notes).toEqual([`Provider \`${provider}\` became upstream \`${id}\`.`]);
   });
 
   it('lead to all their hosts together, where one of them has a host for each account', () => {
@@ -82,14 +82,14 @@ describe('providers, as their system names them', () => {
   it('are told of where they are not what their name says here', () => {
     const { notes } = taken({ providers: ['kimi', 'vllm', 'azure', 'openai'] });
     expect(notes).toEqual([
-      'Provider "kimi" became upstream "moonshot-cn".',
-      'Provider "vllm" became upstream "vllm" at http://localhost:8000. Headgate must be able to reach this address.',
+      'Provider `kimi` became upstream `moonshot-cn`.',
+      'Provider `vllm` became upstream `vllm` at http://localhost:8000. Headgate must be able to reach this address.',
       expect.stringContaining(
-        'Provider "azure" matches every upstream at https://*.openai.azure.com',
+        'Provider `azure` matches every upstream at https://*.openai.azure.com',
       ),
     ]);
     expect(taken({ providers: ['custom'] }).notes).toEqual([
-      'Provider "custom" has no known host. It became upstream "custom", which must exist.',
+      'Provider `custom` has no known host. It became upstream `custom`, which must exist.',
     ]);
   });
 
@@ -122,7 +122,7 @@ describe('an entry with models and providers', () => {
     });
     expect(config.upstreams.map(({ id }) => id)).toEqual(['vllm']);
     expect(notes).toContain(
-      '"g" counts its models at every upstream, and every model at minimax-cn, vllm. To count its models there only, write them as minimax-cn/gpt-4o.',
+      '`g` counts its models at every upstream, and every model at minimax-cn, vllm. To count its models there only, write them as minimax-cn/gpt-4o.',
     );
   });
 });

@@ -32,7 +32,7 @@ describe('max_concurrent', () => {
     ]);
     expect(upstreams).toMatchObject([{ id: 'zai', auth: { secret: 'UPSTREAM_ZAI_API_KEY' } }]);
     expect(notes).toContain(
-      'In Hermes, set base_url of model to https://<your Headgate>/zai/api/paas/v4, and its key to a gateway key.',
+      'In Hermes, set `base_url` of model to https://<your Headgate>/zai/api/paas/v4, and its key to a gateway key.',
     );
   });
 
@@ -464,7 +464,7 @@ it('leaves to Hermes what it does by itself, and says so', () => {
     terminal: { backend: 'local' },
   });
   expect(notes.at(-1)).toBe(
-    'Hermes keeps these settings and still uses them: delegation, terminal.',
+    'Hermes keeps these settings and still uses them: `delegation`, `terminal`.',
   );
   expect(left).toEqual(['model.provider']);
 });

@@ -151,7 +151,7 @@ describe('deployments of one name', () => {
     const slots = kept.config.groups[0]?.members.map(({ limits }) => limits.max_concurrency);
     expect(slots).toEqual([expect.any(Number), 7]);
     expect(kept.config.groups[0]?.limits.max_concurrency).toBeNull();
-    expect(kept.notes).toEqual([expect.stringContaining('Member "zai:a" of "glm" keeps')]);
+    expect(kept.notes).toEqual([expect.stringContaining('Member `zai:a` of `glm` keeps')]);
   });
 });
 
@@ -210,7 +210,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'in a dialect of its own',
       deployment('m', 'sagemaker/m'),
-      'names the provider "sagemaker", whose dialect Headgate does not support',
+      'names the provider `sagemaker`, whose dialect Headgate does not support',
     ],
     [
       'whose organization pays',
@@ -240,7 +240,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'with the name of another in other letters',
       deployment('GOOD', 'gpt-5'),
-      'model_list[1].model_name: is "good" in another case',
+      'model_list[1].model_name: is `good` in another case',
     ],
     [
       'that is there already',
@@ -255,7 +255,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'for a pattern that matches a model with a group of its own',
       deployment('*', 'openai/*'),
-      'model_list[1].model_name: also matches calls of "good"',
+      'model_list[1].model_name: also matches calls of `good`',
     ],
     [
       'for a pattern whose models have other names there',
@@ -806,7 +806,7 @@ describe('limits and settings of a list of deployments', () => {
     expect(omitted).toEqual([
       {
         path: 'model_list[1].litellm_params.rpm',
-        message: expect.stringContaining('applies in each of the groups "a", "b" separately'),
+        message: expect.stringContaining('applies in each of the groups `a`, `b` separately'),
       },
     ]);
   });

@@ -53,7 +53,7 @@ it('becomes groups with members, each with its rate, its host, its key and its n
     'Set the secret UPSTREAM_FAST_1_KEY to the key of model_list[0]. Keys are not imported.',
     'Set the secret UPSTREAM_FAST_1_KEY_2 to the key of model_list[0].api_keys[1]. Keys are not imported.',
     'Set the secret UPSTREAM_MOONSHOT_CN_API_KEY to the key of moonshot-cn. Keys are not imported.',
-    'PicoClaw keeps these settings and still uses them: agents.',
+    'PicoClaw keeps these settings and still uses them: `agents`.',
   ]);
   expect(omitted).toEqual([]);
 });
@@ -109,10 +109,10 @@ it('has fallbacks of entries and agents as members of later tiers, and omits tho
     ],
   ]);
   expect(omitted).toEqual([
-    { path: 'model_list (c).fallbacks', message: '"gone" is not the model_name of an entry' },
+    { path: 'model_list (c).fallbacks', message: '`gone` is not the `model_name` of an entry' },
     {
       path: 'agents.list[0].model.fallbacks',
-      message: '"a" already has other fallbacks, and a group has one order of members',
+      message: '`a` already has other fallbacks, and a group has one order of members',
     },
   ]);
 });
@@ -214,7 +214,7 @@ it('without an address is refused at its place', () => {
   expect(imported.ok ? [] : imported.errors).toEqual([
     {
       path: 'model_list[0].model',
-      message: 'names no provider with a known address ("nowhere"); add api_base',
+      message: 'names no provider with a known address (`nowhere`); add `api_base`',
     },
   ]);
 });

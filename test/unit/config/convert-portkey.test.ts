@@ -263,7 +263,7 @@ describe('stored providers', () => {
       const { groups, notes } = taken({ provider: slug });
       expect(placesOf(groups[0])).toEqual([[id, secret, {}, 1]]);
       expect(notes[0]).toBe(
-        `"${slug}" is stored at Portkey, and its name suggests ${id}. Check that the config goes there.`,
+        `\`${slug}\` is stored at Portkey, and its name suggests ${id}. Check that the config goes there.`,
       );
     },
   );
@@ -275,7 +275,7 @@ describe('stored providers', () => {
       expect(imported.ok ? [] : imported.errors).toEqual([
         {
           path: 'provider',
-          message: expect.stringContaining(`only Portkey can resolve "${slug}"`),
+          message: expect.stringContaining(`only Portkey can resolve \`${slug}\``),
         },
       ]);
     },

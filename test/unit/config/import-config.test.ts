@@ -103,17 +103,17 @@ describe('a document of our own shape', () => {
     [
       group({ limits: { max_concurency: 5 } }),
       'groups[0].limits.max_concurency',
-      'unknown field "max_concurency"; did you mean "max_concurrency"?',
+      'unknown field `max_concurency`; did you mean `max_concurrency`?',
     ],
     [
       group({ limits: { maxConcurrency: 5 } }),
       'groups[0].limits.maxConcurrency',
-      'unknown field "maxConcurrency"; did you mean "max_concurrency"?',
+      'unknown field `maxConcurrency`; did you mean `max_concurrency`?',
     ],
     [
       group({ match: { colour: ['red'] } }),
       'groups[0].match.colour',
-      'unknown field "colour"; known fields: models, upstreams, base_urls, keys, operations, paths, methods, references',
+      'unknown field `colour`; known fields: models, upstreams, base_urls, keys, operations, paths, methods, references',
     ],
     [group({ match: null }), 'groups[0].match', 'expected an object, got null'],
     [
@@ -125,7 +125,7 @@ describe('a document of our own shape', () => {
     [
       group({ on_unavailable: 'pass' }),
       'groups[0].on_unavailable',
-      'expected "reject" or an object, got a text of 4 characters',
+      'expected `reject` or an object, got a text of 4 characters',
     ],
     [
       group({ on_unavailable: { pass_with_limit_each: 0 } }),
@@ -148,11 +148,11 @@ describe('a document of our own shape', () => {
       'was removed, because upstreams are tried in the listed order; to prefer the upstream with the most room, the cheapest or the nearest one, use members with tiers and weights',
     ],
     [{ groups: [{}] }, 'groups[0].name', 'is missing: expected text'],
-    [{ group: [] }, 'group', 'unknown field "group"; did you mean "groups"?'],
+    [{ group: [] }, 'group', 'unknown field `group`; did you mean `groups`?'],
     [
       { upstreams: [{ id: 'openai', auth: { secrt: 'UPSTREAM_A' } }] },
       'upstreams[0].auth.secrt',
-      'unknown field "secrt"; did you mean "secret"?',
+      'unknown field `secrt`; did you mean `secret`?',
     ],
     [
       { upstreams: [{ id: 'a', base_url: 'ftp://host' }] },
@@ -221,9 +221,9 @@ describe('a foreign document', () => {
       ['my-gateway', { max_concurrency: 2 }, { upstreams: ['zai', 'gemini', 'openrouter'] }],
     ]);
     expect(notes).toEqual([
-      '"My Gateway" became the group "my-gateway".',
-      'Provider "z.ai" became upstream "zai".',
-      'Provider "Google" became upstream "gemini".',
+      '`My Gateway` became the group `my-gateway`.',
+      'Provider `z.ai` became upstream `zai`.',
+      'Provider `Google` became upstream `gemini`.',
     ]);
     expect(groupsOnly).toBe(true);
   });
@@ -255,12 +255,12 @@ describe('a foreign document', () => {
     [
       { concurrency_groups: [], groups: [] },
       'concurrency_groups',
-      'cannot be combined with "groups", because a document has one shape; write its groups under "groups"',
+      'cannot be combined with `groups`, because a document has one shape; write its groups under `groups`',
     ],
     [
       { concurrency_groups: [], models: [] },
       'concurrency_groups',
-      'cannot be combined with "models"; import one shape at a time',
+      'cannot be combined with `models`; import one shape at a time',
     ],
     [
       { concurrency_groups: [{ name: 'a', max: 3 }] },
@@ -270,7 +270,7 @@ describe('a foreign document', () => {
     [
       { concurrency_groups: [{ name: 'a', max_concurrency: 3, provider: ['b'] }] },
       'concurrency_groups[0].provider',
-      'unknown field "provider"; did you mean "providers"?',
+      'unknown field `provider`; did you mean `providers`?',
     ],
     [
       { models: [{ model: 'a', rate_limit: { rpm: '50' } }] },
@@ -288,7 +288,7 @@ describe('a foreign document', () => {
         { model: 'A-b', rate_limit: {} },
       ],
       '[1].model',
-      'would get the group name "a-b", which "a/b" has; rename one of them',
+      'would get the group name `a-b`, which `a/b` has; rename one of them',
     ],
     [
       { model: '***', rate_limit: {} },
@@ -322,7 +322,7 @@ describe('the name of a JSON schema', () => {
     (document) => {
       const imported = importConfig(document);
       expect(imported.ok ? [] : imported.errors.map(({ message }) => message)).toEqual([
-        expect.stringContaining('unknown field "$schema"'),
+        expect.stringContaining('unknown field `$schema`'),
       ]);
     },
   );
@@ -351,7 +351,7 @@ describe('keys that begin with x-', () => {
   it('are unknown fields anywhere else', () => {
     const imported = importConfig({ groups: [{ name: 'a', 'x-note': 'b' }] });
     expect(imported.ok ? [] : imported.errors.map(({ message }) => message)).toEqual([
-      expect.stringContaining('unknown field "x-note"'),
+      expect.stringContaining('unknown field `x-note`'),
     ]);
   });
 });

@@ -142,9 +142,9 @@ describe('keys, whatever goes back', () => {
     // Their settings go back like those of groups.
     expect(back.keys[0]?.note).toBe('then');
     expect(notes).toEqual([
-      'Keys created since then remain: made.',
-      'Keys deleted since then remain deleted: deleted.',
-      'Keys rotated, revoked or given a new expiry since then remain so: rotated, revoked, ended.',
+      'Keys created since then remain: `made`.',
+      'Keys deleted since then remain deleted: `deleted`.',
+      'Keys rotated, revoked or given a new expiry since then are left unchanged: `rotated`, `revoked`, `ended`.',
       'Admin keys are not rolled back.',
     ]);
   });

@@ -251,7 +251,7 @@ describe('errors', () => {
     const checked = check(groupSchema, { name: 'a', limit: {} });
     expect(checked).toEqual({
       ok: false,
-      errors: [{ path: 'limit', message: 'unknown field "limit"; did you mean "limits"?' }],
+      errors: [{ path: 'limit', message: 'unknown field `limit`; did you mean `limits`?' }],
     });
   });
 });

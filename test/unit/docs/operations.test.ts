@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ATTENTION_RULES } from '../../../src/contract/attention-rules.ts';
-import { webhookSchema } from '../../../src/contract/config/webhook.ts';
 import { OPERATIONS } from '../../../src/upstream/operation/operations-table.ts';
 
 const text = readFileSync('docs/http.md', 'utf8');
@@ -30,12 +29,4 @@ test('alerts.md documents every attention rule, the worst first, with a conditio
   const [table = ''] = attention.split('\n## ');
   const rows = [...table.matchAll(/^\| `(\w+)` \| (.+) \| (.+) \|$/gm)];
   expect(rows.map(([, rule]) => rule)).toEqual([...ATTENTION_RULES]);
-});
-
-test('alerts.md documents every field of the webhook', () => {
-  const page = readFileSync('docs/alerts.md', 'utf8');
-  const [, webhook = ''] = page.split('\n## Webhook\n');
-  const [table = ''] = webhook.split('\n## ');
-  const fields = [...table.matchAll(/^\| `(\w+)` \| .+ \|$/gm)].map(([, field]) => field);
-  expect(new Set(fields)).toEqual(new Set(Object.keys(webhookSchema.shape)));
 });

@@ -1,7 +1,7 @@
 /// <reference types="vite/types/importMeta.d.ts" />
-import type { RefusalSeen } from './seen-refusal.ts';
+import type { RecordedProvider } from './seen-refusal.ts';
 
-const files = import.meta.glob<{ readonly SEEN: RefusalSeen }>('./seen/*.ts', { eager: true });
+const files = import.meta.glob<{ readonly SEEN: RecordedProvider }>('./seen/*.ts', { eager: true });
 
 /** Everything that was recorded of any provider. */
-export const ALL_SEEN: readonly RefusalSeen[] = Object.values(files).map(({ SEEN }) => SEEN);
+export const ALL_SEEN: readonly RecordedProvider[] = Object.values(files).map(({ SEEN }) => SEEN);

@@ -9,8 +9,8 @@ import type { UpstreamAnswer } from '../../../src/upstream/refusal/classify-refu
  * All that was recorded of some providers: each file of `seen` exports one as `SEEN`, and the conformance test
  * finds it there. Of a new provider it is the one file of tests that must be written.
  */
-export interface RefusalSeen {
-  readonly refusals?: readonly SeenSeenRefusal[];
+export interface RecordedProvider {
+  readonly refusals?: readonly RecordedRefusal[];
   /**
    * Codes that tell a refusal of one provider alone, in the provider's own letters with spaces between them, by
    * `<provider>: <kind>, <scope>`.
@@ -35,7 +35,7 @@ export type SeenHeaders = readonly [
 ];
 
 /** One refusal as a provider sent it, shortened only where it says nothing, and what it means. */
-export interface SeenSeenRefusal {
+export interface RecordedRefusal {
   readonly name: string;
   readonly upstreamId: string;
   /** @default a host that nobody knows */
@@ -83,7 +83,7 @@ export function answerOf({
   status,
   headers,
   body,
-}: SeenSeenRefusal): UpstreamAnswer {
+}: RecordedRefusal): UpstreamAnswer {
   const seen = { upstreamId, status, headers: new Headers(headers), body };
   return answer(host === undefined ? seen : { ...seen, host });
 }

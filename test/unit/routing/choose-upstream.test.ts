@@ -76,14 +76,14 @@ describe('chooseUpstream', () => {
 
   test('a header that names nothing is not replaced by a guess', () => {
     const choice = choose({ header: 'opnai', model: 'gpt-4o' }, 'openrouter');
-    expect(choice).toEqual({ kind: 'unknown', tried: ['the header headgate-upstream: "opnai"'] });
+    expect(choice).toEqual({ kind: 'unknown', tried: ['the header `headgate-upstream`: `opnai`'] });
   });
 
   test('what was tried is told in order, and in bounds', () => {
     const choice = choose({ model: `nobody/${'x'.repeat(10_000)}` }, null);
     const tried = choice.kind === 'unknown' ? choice.tried : [];
     expect(tried).toHaveLength(4);
-    expect(tried[1]).toBe('an upstream with the id "nobody"');
+    expect(tried[1]).toBe('an upstream with the id `nobody`');
     expect(tried.join('').length).toBeLessThan(500);
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { RatesCallCost, RateHold, RateTable } from '../../strict-upstream/rates.ts';
+import type { StrictCallCost, RateHold, RateTable } from '../../strict-upstream/rates.ts';
 import { StrictRateLimiter } from '../../strict-upstream/rates.ts';
 
-const call = (input: number, extra: Partial<RatesCallCost> = {}): RatesCallCost => ({
+const call = (input: number, extra: Partial<StrictCallCost> = {}): StrictCallCost => ({
   input,
   cached: 0,
   maxOutput: 0,
@@ -13,7 +13,7 @@ const call = (input: number, extra: Partial<RatesCallCost> = {}): RatesCallCost 
 function ask(
   limiter: StrictRateLimiter,
   table: RateTable,
-  cost: RatesCallCost,
+  cost: StrictCallCost,
   now: number,
 ): RateHold | string {
   const { refusal, hold } = limiter.admit('m', table, cost, now);

@@ -90,7 +90,7 @@ describe('a budget over models without a price', () => {
       /^This change rejects calls that pass today: 3 of \d+ calls of the last hour\. /,
     );
     expect(said.warnings[0]).toContain(
-      `The group "${id}" has a budget, but the price is unknown for unpriced at ${id} (2), odd at ${id} (1).`,
+      `The group \`${id}\` has a budget, but the price is unknown for \`unpriced\` at \`${id}\` (2), \`odd\` at \`${id}\` (1).`,
     );
     expect(said.warnings[0]).toContain('fallback_price');
     expect((await once(made, 'unpriced')).reason).toBe('price_unknown');
@@ -142,12 +142,12 @@ describe('a budget over models without a price', () => {
     const limits = { budget_usd: { per_day: 10 } };
     const ofKey = await admin('PATCH', `/keys/key-${id}`, { team: `team-${id}`, limits });
     expect(ofKey.json).toMatchObject({
-      warnings: [expect.stringContaining(`The key "key-${id}" has a budget`)],
+      warnings: [expect.stringContaining(`The key \`key-${id}\` has a budget`)],
     });
     await admin('PATCH', `/keys/key-${id}`, { limits: { budget_usd: { per_day: null } } });
     const ofTeam = await admin('PUT', `/teams/team-${id}`, { limits });
     expect(ofTeam.json).toMatchObject({
-      warnings: [expect.stringContaining(`The team "team-${id}" has a budget`)],
+      warnings: [expect.stringContaining(`The team \`team-${id}\` has a budget`)],
     });
   });
 });
@@ -271,7 +271,7 @@ describe('a change', () => {
         { reason: 'budget_exhausted', group: id, calls: 3 },
       ]);
       expect(said.warnings[0]).toContain(
-        `The group "${id}" has already spent more than this budget`,
+        `The group \`${id}\` has already spent more than this budget`,
       );
     });
   });

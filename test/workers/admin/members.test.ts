@@ -140,7 +140,7 @@ describe('members that are taken', () => {
   it('are warned of while their secrets are not set, at every place that tells of secrets', async () => {
     const { json } = await admin('PUT', '/groups/g', { members: [A, B] });
     expect(json.warnings).toEqual([
-      'Group "g": the secret `UPSTREAM_NOT_SET` of its member "west:not-set" is not set. Until it is set, no calls run there.',
+      'Group `g`: the secret `UPSTREAM_NOT_SET` of its member `west:not-set` is not set. Until it is set, no calls run there.',
     ]);
     const west = (await admin('GET', '/upstreams/west')).json;
     expect(west.member_secrets).toMatchObject([{ name: 'UPSTREAM_NOT_SET', is_set: false }]);
@@ -209,7 +209,7 @@ describe("LiteLLM's list of deployments", () => {
       [
         {
           path: 'model_list[0].litellm_params.model',
-          message: expect.stringContaining('needs the upstream "llm-example-com"'),
+          message: expect.stringContaining('needs the upstream `llm-example-com`'),
         },
       ],
     ]);

@@ -8,7 +8,7 @@ const upstream = (secret: string) => ({
   auth: { secret },
 });
 const NAMED: unknown = expect.arrayContaining([
-  'Upstream "sealed": the secret `UPSTREAM_NOT_SET` is not set. Until it is set, its calls are rejected with `secret_missing`.',
+  'Upstream `sealed`: the secret `UPSTREAM_NOT_SET` is not set. Until it is set, its calls are rejected with `secret_missing`.',
 ]);
 
 it('is a warning of every change, of its preview, and on the home page', async () => {

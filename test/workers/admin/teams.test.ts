@@ -126,7 +126,7 @@ describe('the routes of teams', () => {
       await asAdmin('createKey', { body: { id: `${team}-a`, team: `${team}-typo` } }),
     );
     expect(warnings.join()).toContain(
-      `The key ${team}-a names the team "${team}-typo", which \`teams\` does not list`,
+      `The key \`${team}-a\` names the team \`${team}-typo\`, which \`teams\` does not list`,
     );
   });
 });

@@ -46,7 +46,9 @@ describe('versions', () => {
     const answer = await asAdmin('getConfig', { query: { version: 999_999 } });
     expect(answer).toMatchObject({
       status: 422,
-      problem: { errors: [{ path: 'version', message: expect.stringContaining('stored are') }] },
+      problem: {
+        errors: [{ path: 'version', message: expect.stringContaining('Stored versions: ') }],
+      },
     });
     const undo = await asAdmin('rollBack', { body: { undo: 999_999 } });
     expect(undo).toMatchObject({ status: 422, problem: { errors: [{ path: 'undo' }] } });
@@ -75,7 +77,7 @@ describe('versions', () => {
     const after = bodyOf(await asAdmin('listVersions'));
     expect(after.versions.map(({ version }) => version)).toEqual([after.version, ...real]);
     const pruned = await asAdmin('getConfig', { query: { version: after.version - 1 } });
-    const kept = `stored are ${real.at(-1)} to ${real[0]}, ${after.version}, it is not`;
+    const kept = `Stored versions: ${real.at(-1)} to ${real[0]}, ${after.version}`;
     expect(pruned).toMatchObject({
       problem: { errors: [{ message: expect.stringContaining(kept) }] },
     });

@@ -160,7 +160,7 @@ it('a document that closes leases implicitly gets one warning', async () => {
   expect(await warned({ groups })).toEqual([says]);
   const named = [group('g', 2, { match: { operations: ['chat', 'lease'] } })];
   expect(await warned({ groups: named })).toEqual([
-    expect.stringMatching(/^Group "g" matches leases, but no key may take any/),
+    expect.stringMatching(/^Group `g` matches leases, but no key may take any/),
   ]);
 });
 

@@ -227,7 +227,7 @@ it('the tester reports it before a call is made', async () => {
 
 it('an import warns about such an upstream that opens nothing', async () => {
   const warnings = await keyless({ keys: true });
-  const about = (id: string) => warnings.filter((text) => text.startsWith(`Upstream "${id}"`));
+  const about = (id: string) => warnings.filter((text) => text.startsWith(`Upstream \`${id}\``));
   expect(about('box').join()).toContain('upstreams[0].allow');
   expect(about('house').join()).toContain('the binding HOUSE');
   expect(about('tuned')).toEqual([]);

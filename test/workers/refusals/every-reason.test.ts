@@ -5,19 +5,11 @@ import { REASON_NAMES } from '../../../src/contract/refusals.ts';
 import type { Reason } from '../../../src/contract/reasons.ts';
 import { parseExposition } from '../../unit/metrics/exposition-parser.ts';
 import { admin, call, until } from '../support/worker.ts';
-import {
-  ALICE,
-  BARRED,
-  GONE,
-  prepareReasons,
-  reasonOf,
-  ROWS,
-  type RefusalsRowsPosition,
-} from './rows.ts';
+import { ALICE, BARRED, GONE, prepareReasons, reasonOf, ROWS, type RefusalTarget } from './rows.ts';
 
 const lines: Record<string, unknown>[] = [];
 
-let placeOf: (reason: Reason) => RefusalsRowsPosition;
+let placeOf: (reason: Reason) => RefusalTarget;
 
 beforeAll(async () => {
   vi.spyOn(console, 'log').mockImplementation((line: string) => {

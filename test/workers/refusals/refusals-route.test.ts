@@ -67,11 +67,11 @@ it('since leaves out earlier minutes', async () => {
 });
 
 it.each([
-  ['reason=price_unknwn', 'reason', 'Did you mean "price_unknown"?'],
-  ['key=alicia', 'key', 'Did you mean "alice"?'],
-  ['team=redd', 'team', 'Did you mean "red"?'],
-  ['group=chat', 'group', 'Did you mean "chats"?'],
-  ['upstream=mines', 'upstream', 'Did you mean "mine"?'],
+  ['reason=price_unknwn', 'reason', 'Did you mean `price_unknown`?'],
+  ['key=alicia', 'key', 'Did you mean `alice`?'],
+  ['team=redd', 'team', 'Did you mean `red`?'],
+  ['group=chat', 'group', 'Did you mean `chats`?'],
+  ['upstream=mines', 'upstream', 'Did you mean `mine`?'],
   ['key=nothing-like-it', 'key', 'is not configured, and no rejected call has it.'],
 ])('%s is an error that names the nearest', async (query, path, hint) => {
   const { status, json } = await admin('GET', `/refusals?${query}`);

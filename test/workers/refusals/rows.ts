@@ -34,7 +34,7 @@ export const GONE = 'hg_key_that_was_revoked';
 export const BARRED = 'hg_key_that_is_barred';
 
 /** The place of a reason: an upstream and a group of its own. */
-export interface RefusalsRowsPosition {
+export interface RefusalTarget {
   readonly upstream: string;
   readonly group: string;
   readonly chat: string;
@@ -46,7 +46,7 @@ export interface Row {
   readonly group?: Partial<RefusalsRowsGroupInput>;
   readonly upstream?: Partial<RefusalsRowsUpstreamInput>;
   /** Answers of the refused calls, where they are responses. */
-  refuse(place: RefusalsRowsPosition): Promise<unknown>;
+  refuse(place: RefusalTarget): Promise<unknown>;
   /** Facts of the refused call that differ from those of a call of alice in the place of its own. */
   readonly facts?: Partial<Pick<RefusalCount, 'key' | 'team' | 'group' | 'upstream'>>;
 }
@@ -61,17 +61,13 @@ const NO_ONE = { key: null, team: null };
 const HELD = '[[strict silent-after-chunks=1]]';
 
 /** A chat call of alice, or of other headers. */
-function ask(
-  place: RefusalsRowsPosition,
-  headers: Record<string, string> = OF_ALICE,
-): Promise<Response> {
+function ask(place: RefusalTarget, headers: Record<string, string> = OF_ALICE): Promise<Response> {
   return chat(place.chat, 'refused', {
     headers: { 'content-type': 'application/json', ...headers },
   });
 }
 
-const refuse = (headers?: Record<string, string>) => (place: RefusalsRowsPosition) =>
-  ask(place, headers);
+const refuse = (headers?: Record<string, string>) => (place: RefusalTarget) => ask(place, headers);
 
 const plainCall = (path: string, init: CallInit) => () => call(path, init);
 
@@ -88,7 +84,7 @@ async function elsewhere(url: string, variables: object): Promise<Response> {
 
 /** Fills the only slot of a place with a call, until `run` has ended. */
 async function whileHeld(
-  place: RefusalsRowsPosition,
+  place: RefusalTarget,
   run: (lease: string) => Promise<unknown>,
 ): Promise<unknown> {
   const holder = open(place.chat, HELD, { headers: OF_ALICE });
@@ -100,7 +96,7 @@ async function whileHeld(
 }
 
 /** Refuses a call whose group is waited for. */
-async function cancelled(place: RefusalsRowsPosition): Promise<unknown> {
+async function cancelled(place: RefusalTarget): Promise<unknown> {
   const waiter = open(place.chat, 'cancelled', { headers: OF_ALICE });
   await untilStatus(place.group, { queued: 1 });
   const { json } = await admin('GET', `/groups/${place.group}/waiters`);
@@ -108,7 +104,7 @@ async function cancelled(place: RefusalsRowsPosition): Promise<unknown> {
   return waiter.response;
 }
 
-async function infeasible(place: RefusalsRowsPosition): Promise<unknown> {
+async function infeasible(place: RefusalTarget): Promise<unknown> {
   await place.strict.configure({ firstByteDelayMs: 500 });
   const samples = Array.from({ length: 10 }, () =>
     open(place.chat, 'sample', { headers: OF_ALICE }),
@@ -121,7 +117,7 @@ async function infeasible(place: RefusalsRowsPosition): Promise<unknown> {
 }
 
 async function afterFailures(
-  place: RefusalsRowsPosition,
+  place: RefusalTarget,
   failure: string,
   calls: number,
 ): Promise<unknown> {
@@ -131,7 +127,7 @@ async function afterFailures(
   return ask(place, AT_ONCE);
 }
 
-async function crowded(place: RefusalsRowsPosition): Promise<unknown> {
+async function crowded(place: RefusalTarget): Promise<unknown> {
   const waiting = bodyBudget.count(BODY_LIMITS.restingBytes, 'rests');
   const json = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'x'.repeat(200_000) }] };
   const answer = await call(place.chat, { json, headers: OF_ALICE });
@@ -139,14 +135,14 @@ async function crowded(place: RefusalsRowsPosition): Promise<unknown> {
   return answer;
 }
 
-async function brokenGroup(place: RefusalsRowsPosition, error: Error): Promise<unknown> {
+async function brokenGroup(place: RefusalTarget, error: Error): Promise<unknown> {
   refuseAll(place.group, error);
   const answer = await ask(place, AT_ONCE);
   mend();
   return answer;
 }
 
-const overloadedError = async (place: RefusalsRowsPosition): Promise<unknown> => {
+const overloadedError = async (place: RefusalTarget): Promise<unknown> => {
   overload(place.group);
   const answer = await ask(place, AT_ONCE);
   mend();
@@ -154,7 +150,7 @@ const overloadedError = async (place: RefusalsRowsPosition): Promise<unknown> =>
 };
 
 /** A mistake of ours, at the end of a call that is refused. */
-async function mistaken(place: RefusalsRowsPosition): Promise<unknown> {
+async function mistaken(place: RefusalTarget): Promise<unknown> {
   const mock = vi.spyOn(returns, 'space').mockImplementation(() => {
     throw new Error('a mistake');
   });
@@ -338,9 +334,9 @@ const OF_LEASES = {
 export const ROWS: Record<Reason, Row> = { ...OF_GROUPS, ...OF_CALLS, ...OF_LEASES };
 
 /** Configures a place for every reason. Returns the place of a reason. */
-export async function prepareReasons(): Promise<(reason: Reason) => RefusalsRowsPosition> {
+export async function prepareReasons(): Promise<(reason: Reason) => RefusalTarget> {
   const scopes = new Map<Reason, Strict>();
-  const placeOf = (reason: Reason): RefusalsRowsPosition => {
+  const placeOf = (reason: Reason): RefusalTarget => {
     const name = reason.replaceAll('_', '-');
     const strict = scopes.get(reason);
     if (strict === undefined) throw new Error(reason);

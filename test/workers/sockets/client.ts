@@ -13,7 +13,7 @@ interface SocketEvent {
 }
 
 /** A client's WebSocket, with all that came of it. */
-export interface SocketsSocketClient {
+export interface TestSocketClient {
   readonly response: Response;
   readonly frames: (string | ArrayBuffer)[];
   /** Events in JSON, as far as messages are that. */
@@ -24,7 +24,7 @@ export interface SocketsSocketClient {
 }
 
 /** The clients that a test has connected. */
-const open: SocketsSocketClient[] = [];
+const open: TestSocketClient[] = [];
 
 /** Closes all clients of a test that are open yet. */
 export function closeAll(): void {
@@ -42,7 +42,7 @@ export function upgrade(path: string, headers: Record<string, string> = {}): Pro
 export async function connect(
   path: string,
   headers: Record<string, string> = {},
-): Promise<SocketsSocketClient> {
+): Promise<TestSocketClient> {
   const response = await upgrade(path, headers);
   const { webSocket } = response;
   if (webSocket === null) throw new Error(`${response.status}: ${await response.text()}`);
@@ -56,7 +56,7 @@ export async function connect(
     closed = { code, reason };
   });
   webSocket.accept();
-  const client: SocketsSocketClient = {
+  const client: TestSocketClient = {
     response,
     frames,
     events: () => frames.flatMap((frame) => (typeof frame === 'string' ? [JSON.parse(frame)] : [])),
@@ -74,7 +74,7 @@ export async function connect(
 }
 
 /** Waits for the end of a client's WebSocket. */
-export async function endOf(client: SocketsSocketClient): Promise<SocketsClientClosed | null> {
+export async function endOf(client: TestSocketClient): Promise<SocketsClientClosed | null> {
   await until(() => {
     if (client.closed() === null) throw new Error('it is open');
   });
@@ -83,7 +83,7 @@ export async function endOf(client: SocketsSocketClient): Promise<SocketsClientC
 
 /** Waits until a client has got an event of a type, so many times. Returns the last one. */
 export async function untilEvent(
-  client: SocketsSocketClient,
+  client: TestSocketClient,
   type: string,
   times = 1,
 ): Promise<SocketEvent | undefined> {

@@ -230,8 +230,8 @@ describe('an operator', () => {
     expect((await hold(name, 'three')).member).toBe('a');
     const { json } = await admin('GET', '/audit?limit=2');
     expect(json.entries.map(({ action }: { action: string }) => action)).toEqual([
-      `group ${name}: bring back member a`,
-      `group ${name}: take out member a`,
+      `group ${name}: enable member a`,
+      `group ${name}: disable member a`,
     ]);
   });
 
@@ -275,7 +275,7 @@ describe('an operator', () => {
     // No change of the configuration, but in the audit log.
     expect((await admin('GET', '/config')).json).toEqual(before.json);
     const { json } = await admin('GET', '/audit?limit=1');
-    expect(json.entries).toMatchObject([{ action: `group ${name}: bring back member a` }]);
+    expect(json.entries).toMatchObject([{ action: `group ${name}: enable member a` }]);
   });
 
   it('hears which members there are, when there is none of that name', async () => {
@@ -283,12 +283,12 @@ describe('an operator', () => {
     const unknown = await admin('POST', `/groups/${name}/members/c/take-out`);
     expect(unknown).toMatchObject({
       status: 404,
-      json: { detail: `Group "${name}" has no member "c". It has: a, b.` },
+      json: { detail: `Group \`${name}\` has no member \`c\`. It has: \`a\`, \`b\`.` },
     });
     await change('PUT', '/groups/unsplit', { limits: { max_concurrency: 1 } });
     expect(await admin('POST', '/groups/unsplit/members/openai/bring-back')).toMatchObject({
       status: 404,
-      json: { detail: 'Group "unsplit" has no member "openai". It has no members.' },
+      json: { detail: 'Group `unsplit` has no member `openai`. It has no members.' },
     });
   });
 });

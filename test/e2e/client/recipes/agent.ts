@@ -16,7 +16,7 @@ export async function runAgent(gate: Headgate, generate: Generate, task: string)
       generate(messages, lease.signal),
     );
     if (step.tool === null) return step.text;
-    // No slot is held while a tool runs. The run that began first comes first again after it.
+    // No slot is held while a tool runs. Afterwards, the oldest run goes first again.
     messages.push(step.text, await step.tool());
   }
 }

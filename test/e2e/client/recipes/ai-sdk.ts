@@ -11,7 +11,7 @@ export async function stream(gate: Headgate, model: LanguageModel, prompt: strin
       onFinish: ({ usage: { inputTokens, outputTokens } }) => {
         lease.usage = { inputTokens, outputTokens };
       },
-      // It tells of errors here, and throws none.
+      // The AI SDK reports errors here instead of throwing them.
       onError: async ({ error }) => {
         await lease.report(error);
       },

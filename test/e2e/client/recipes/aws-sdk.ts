@@ -1,7 +1,7 @@
 import { ConverseCommand, type BedrockRuntimeClient } from '@aws-sdk/client-bedrock-runtime';
 import type { Headgate } from 'headgate/client';
 
-/** Wants a client with `maxAttempts: 1`: one that tries again by itself would do so without waiting its turn. */
+/** Requires a client with `maxAttempts: 1`, because the client's own retries would bypass the queue. */
 export async function converse(
   gate: Headgate,
   bedrock: BedrockRuntimeClient,

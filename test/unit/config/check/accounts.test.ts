@@ -34,7 +34,7 @@ describe('what names the account of a key', () => {
 
   it('is warned of where it is a header that nobody is believed', () => {
     expect(check('header:x-team').warnings).toEqual([
-      expect.stringContaining('`account_by` of openai'),
+      expect.stringContaining('`account_by` of `openai`'),
     ]);
     expect(check('header:x-team', [{ id: 'a', hash: HASH }]).warnings).toEqual([]);
     expect(check('claim:sub').warnings).toEqual([]);

@@ -17,13 +17,13 @@ describe('a document that relied on the old default', () => {
     const [note, ...others] = notesOf({
       keys: [key('a'), key('b', { lane_max: 'high' }), key('c')],
     });
-    expect(note).toMatch(/^Keys a, c without `lane_max`.*Set `lane_max: high`/);
+    expect(note).toMatch(/^Keys `a`, `c` without `lane_max`.*Set `lane_max: high`/);
     expect(others).toEqual([]);
   });
 
   it('gets a warning that names at most five', () => {
     const keys = Array.from({ length: 7 }, (_, index) => key(`k${index}`));
-    expect(notesOf({ keys })[0]).toMatch(/^Keys k0, k1, k2, k3, k4 and 2 more without `lane_max`/);
+    expect(notesOf({ keys })[0]).toMatch(/^Keys `k0`, `k1`, `k2`, `k3`, `k4` and 2 more without `lane_max`/);
   });
 
   it('gets no warning about keys with lane_max', () => {
@@ -43,7 +43,7 @@ describe('a document that relied on the old default', () => {
 it('a group that puts calls into a lane that no key allows gets a warning', () => {
   const groups = [{ name: 'g', queue: { lane_rules: [{ models: ['*'], lane: 'high' }] } }];
   const config = (keys: object[]) => configSchema.parse({ groups, keys });
-  expect(laneWarnings(config([key('a')]))[0]).toMatch(/^Group "g" puts calls into lane `high`/);
+  expect(laneWarnings(config([key('a')]))[0]).toMatch(/^Group `g` puts calls into lane `high`/);
   expect(laneWarnings(config([key('a', { lane_max: 'high' })]))).toEqual([]);
   expect(laneWarnings(config([]))).toEqual([]);
 });

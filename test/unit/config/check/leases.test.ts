@@ -86,6 +86,6 @@ it.each<[string[], number]>([
   (allow, count) => {
     const warnings = leaseUsageWarnings(config({ keys: [aKey(allow)] }));
     expect(warnings).toHaveLength(count);
-    for (const text of warnings) expect(text).toMatch(/^Key "ann": .*includes `lease_usage`/);
+    for (const text of warnings) expect(text).toMatch(/^Key `ann`: .*includes `lease_usage`/);
   },
 );

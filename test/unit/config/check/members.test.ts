@@ -67,7 +67,7 @@ describe('the schema refuses, with the path', () => {
     [
       'a pattern in place of a model',
       { members: [{ ...A, models: { 'claude-*': 'x' } }] },
-      'groups[0].members[0].models["claude-*"]: "claude-*" cannot be a name here: expected the name of a model, not a pattern',
+      'groups[0].members[0].models["claude-*"]: `claude-*` cannot be a name here: expected the name of a model, not a pattern',
     ],
     [
       'a secret that is a key',
@@ -77,7 +77,7 @@ describe('the schema refuses, with the path', () => {
     [
       'a limit that only groups have',
       { members: [{ ...A, limits: { max_weight: 2 } }] },
-      'groups[0].members[0].limits.max_weight: unknown field "max_weight"; known fields: max_concurrency',
+      'groups[0].members[0].limits.max_weight: unknown field `max_weight`; known fields: `max_concurrency`',
     ],
     [
       'a duration that is none',
@@ -128,13 +128,13 @@ describe('members are refused, with the path', () => {
       'at an upstream that there is none of',
       { members: [EAST, { upstream: 'wets' }] },
       'members[1].upstream',
-      '"wets" is not an enabled upstream; did you mean "west"',
+      '`wets` is not an enabled upstream; did you mean `west`',
     ],
     [
       'at an upstream that is switched off',
       { members: [{ upstream: 'off' }] },
       'members[0].upstream',
-      '"off" is not an enabled upstream',
+      '`off` is not an enabled upstream',
     ],
     [
       'of two dialects, at the first that differs',
@@ -169,13 +169,13 @@ describe('members are refused, with the path', () => {
         ],
       },
       'members[1].name',
-      'gives this member the id "one", which members[0] has',
+      'gives this member the id `one`, which members[0] has',
     ],
     [
       'with a name that another one has from its upstream',
       { members: [EAST, { ...WEST, name: 'east' }] },
       'members[1].name',
-      'gives this member the id "east", which members[0] has',
+      'gives this member the id `east`, which members[0] has',
     ],
     [
       'with a name for a model that the group does not match',
@@ -187,7 +187,7 @@ describe('members are refused, with the path', () => {
       'with two names for one model',
       { members: [{ ...EAST, models: { 'gpt-4o': 'a', 'GPT-4o': 'b' } }] },
       'members[0].models.GPT-4o',
-      'is the model "gpt-4o" in another case',
+      'is the model `gpt-4o` in another case',
     ],
     [
       'in a group that is for an upstream of another dialect',
@@ -206,7 +206,7 @@ describe('members are refused, with the path', () => {
         `in a group that is split by ${by}`,
         { partition_by: ['caller', by as 'api_key'], members: [A, B] },
         'partition_by[1]',
-        `"${by}" cannot split a group with members`,
+        `\`${by}\` cannot split a group with members`,
       ],
     ),
     [
@@ -343,7 +343,7 @@ describe('members are warned of', () => {
     [
       'when one has no key, and its upstream none either',
       [{ members: [EAST, { upstream: 'west' }, { upstream: 'free' }] }],
-      'calls are sent without a key at west. Set `secret`',
+      'calls are sent without a key at `west`. Set `secret`',
     ],
     [
       'when a call may match two groups with members',
@@ -351,7 +351,7 @@ describe('members are warned of', () => {
         { members: [A] },
         { others: [{ name: 'h', match: { models: ['claude-x'] }, members: [B] }] },
       ],
-      'One call may match "h" and "g", which both have members',
+      'One call may match `h` and `g`, which both have members',
     ],
     [
       'when another group is for an upstream of theirs',
@@ -359,22 +359,22 @@ describe('members are warned of', () => {
         { match: { models: ['gpt-4o'] }, members: [EAST, WEST] },
         { others: [{ name: 'h', match: { upstreams: ['west'] } }] },
       ],
-      'Group "h" matches west, but does not count calls that members of "g" take there',
+      'Group `h` matches `west`, but does not count calls that members of `g` take there',
     ],
     [
       'when a budget of the group has no prices at their upstreams',
       [{ members: [WEST], limits: { budget_usd: { per_day: 5 } } }],
-      'no prices are known for west, so the budget rejects all calls there',
+      'no prices are known for `west`, so the budget rejects all calls there',
     ],
     [
       'when a budget of their own has no prices',
       [{ members: [EAST, { ...WEST, limits: { budget_usd: { per_day: 5 } } }] }],
-      'the budget of its member "west:west" rejects all calls',
+      'the budget of its member `west:west` rejects all calls',
     ],
     [
       'when models of the group are not known to be there',
       [{ match: { models: ['claude-*', 'gpt-4o', 'mine'] }, members: [A, B] }],
-      'the upstream of its members anthropic:team-a, anthropic:team-b is not known to have "gpt-4o", "mine"',
+      'the upstream of its members `anthropic:team-a`, `anthropic:team-b` is not known to have `gpt-4o`, `mine`',
     ],
     [
       'at one of them',
@@ -387,12 +387,12 @@ describe('members are warned of', () => {
           ],
         },
       ],
-      'the upstream of its member openai:o is not known to have "openai/mine", so',
+      'the upstream of its member `openai:o` is not known to have `openai/mine`, so',
     ],
     [
       'when a name of theirs is not',
       [{ members: [{ upstream: 'openai', secret: 'UPSTREAM_O', models: { m: 'gtp-4o' } }] }],
-      'the upstream of its member openai:o is not known to have "gtp-4o", so',
+      'the upstream of its member `openai:o` is not known to have `gtp-4o`, so',
     ],
   ])('%s', (_what, asked, message) => {
     expect(warnings(...asked)).toEqual([expect.stringContaining(message)]);
@@ -400,7 +400,7 @@ describe('members are warned of', () => {
 
   test('when nobody has a key', () => {
     expect(warnings({ members: [A] }, { keys: false })).toContainEqual(
-      expect.stringContaining('Members of "g" with a key get no calls'),
+      expect.stringContaining('Members of `g` with a key get no calls'),
     );
     const free: ConfigInput = {
       upstreams: [{ id: 'free', base_url: 'https://free.example.com', auth: 'none' }],

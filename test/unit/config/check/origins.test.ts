@@ -54,9 +54,9 @@ it.each([
 it.each([
   ['*', 'has a wildcard'],
   ['https://*.example.com', 'has a wildcard'],
-  ['file:///home/me/page.html', 'write file:// for pages of an app, or null'],
+  ['file:///home/me/page.html', 'write `file://` for pages of an app, or `null`'],
   ['https://a.example,https://b.example', 'list each origin on its own'],
-  ['data:text/html,x', 'write "null"'],
+  ['data:text/html,x', 'write `null`'],
   ['app.example.com', 'expected a scheme'],
   ['localhost:3000', 'expected a scheme'],
   ['//app.example.com', 'expected a scheme'],

@@ -19,7 +19,7 @@ function warnings(document: OwnKeysDocument, before: OwnKeysDocument = {}): stri
 it('names the group, the upstream and the field to set', () => {
   const [only, ...others] = warnings({ upstreams: [UPSTREAM], groups: [SHARED] });
   expect(others).toEqual([]);
-  expect(only).toContain('Group "shared"');
+  expect(only).toContain('Group `shared`');
   expect(only).toContain('mine');
   expect(only).toContain('partition_by: ["api_key"]');
 });

@@ -65,7 +65,7 @@ describe('a list of other upstreams is taken', () => {
   test('whose built-in upstream was given a key', () => {
     const group = { match: ONE, on_saturated: { spill_to: ['groq'] } };
     const [error] = check(group).errors;
-    expect(error?.message).toMatch(/^"groq" has no key of the operator/);
+    expect(error?.message).toMatch(/^`groq` has no key of the operator/);
     expect(check(group, [...UPSTREAMS, { id: 'groq', auth: SECRET }]).errors).toEqual([]);
   });
 });
@@ -118,44 +118,44 @@ describe('a list of other upstreams without a key of theirs is taken', () => {
     ],
   ])('but not where %s', (_, group, entry) => {
     expect(found(group, entry)).toEqual([
-      expect.objectContaining({ message: expect.stringMatching(/^"keyless" has no key/) }),
+      expect.objectContaining({ message: expect.stringMatching(/^`keyless` has no key/) }),
     ]);
   });
 });
 
 describe('a list of other upstreams is refused, with the path,', () => {
   test.each<[string, SpillGroup['match'], SpillTo, RegExp]>([
-    ['that names nothing', ONE, ['two', 'tow'], /spill_to\[1\]: "tow" is not an enabled upstream$/],
-    ['that names a disabled upstream', ONE, ['off'], /spill_to\[0\]: "off" is not an enabled/],
+    ['that names nothing', ONE, ['two', 'tow'], /spill_to\[1\]: `tow` is not an enabled upstream$/],
+    ['that names a disabled upstream', ONE, ['off'], /spill_to\[0\]: `off` is not an enabled/],
     [
       "that would send callers' own keys elsewhere",
       ONE,
       ['keyless'],
-      /spill_to\[0\]: "keyless" has no key of the operator, so callers' own keys .* auth\.secret .*auth: none/,
+      /spill_to\[0\]: `keyless` has no key of the operator, so callers' own keys .* `auth\.secret` .*`auth: none`/,
     ],
     [
       'the same under another model name',
       ONE,
       [{ upstream: 'keyless', model: 'm' }],
-      /spill_to\[0\]\.upstream: "keyless" has no key/,
+      /spill_to\[0\]\.upstream: `keyless` has no key/,
     ],
-    ['that leads back', ONE, ['one'], /spill_to\[0\]: "one" is already the upstream of this group/],
+    ['that leads back', ONE, ['one'], /spill_to\[0\]: `one` is already the upstream of this group/],
     [
       'that leads back by base URL',
       { base_urls: ['https://one.example.com/v1'] },
       ['one'],
-      /"one" is/,
+      /`one` is/,
     ],
-    ['of another dialect', ONE, ['two', 'claude'], /spill_to\[1\]: "claude" .* dialect of one,/],
-    ['without routes of that shape', ONE, ['native-only'], /"native-only" does not speak/],
-    ['of which nothing is known', ONE, ['unknown'], /"unknown" does not speak/],
+    ['of another dialect', ONE, ['two', 'claude'], /spill_to\[1\]: `claude` .* dialect of `one`,/],
+    ['without routes of that shape', ONE, ['native-only'], /`native-only` does not speak/],
+    ['of which nothing is known', ONE, ['unknown'], /`unknown` does not speak/],
     [
       'of which one of several upstreams understands nothing',
       { upstreams: ['one', 'claude'] },
       ['two'],
-      /"two" does not speak the dialect of claude,/,
+      /`two` does not speak the dialect of `claude`,/,
     ],
-    ['that no call to anything fits', {}, ['unknown'], /"unknown" .* dialect of the others,/],
+    ['that no call to anything fits', {}, ['unknown'], /`unknown` .* dialect of the others,/],
   ])('%s', (_, match, spillTo, expected) => {
     expect(errors(match, spillTo)).toEqual([expect.stringMatching(expected)]);
     expect(errors(match, spillTo)[0]).toMatch(/^groups\[0\]\.on_saturated\.spill_to\[/);
@@ -174,10 +174,10 @@ describe('of an automatic group', () => {
   test('a list is taken, and refused with its path, as of a group of its upstream', () => {
     expect(errorsAt('auto:one', ['two', 'free'])).toEqual([]);
     for (const [to, why] of [
-      ['one', /"one" is already the upstream of this group/],
-      ['keyless', /"keyless" has no key/],
-      ['claude', /"claude" does not speak the dialect of one/],
-      ['tow', /"tow" is not an enabled upstream/],
+      ['one', /`one` is already the upstream of this group/],
+      ['keyless', /`keyless` has no key/],
+      ['claude', /`claude` does not speak the dialect of one/],
+      ['tow', /`tow` is not an enabled upstream/],
     ] as const) {
       const [error] = errorsAt('auto:one', ['two', to]);
       expect(error).toMatch(/^auto_groups\[0\]\.on_saturated\.spill_to\[1\]: /);
@@ -192,13 +192,13 @@ describe('a budget without prices is warned of', () => {
   test('at the upstreams that the group names', () => {
     const { warnings } = check({ match: { upstreams: ['one', 'tw*', 'openai'] }, limits });
     expect(warnings).toEqual([
-      expect.stringMatching(/^Group "a": no prices are known for one, two, /),
+      expect.stringMatching(/^Group `a`: no prices are known for `one`, `two`, /),
     ]);
   });
 
   test('at the configured upstreams, where it names none', () => {
     const { warnings } = check({ limits }, [other('one')]);
-    expect(warnings).toEqual([expect.stringMatching(/^Group "a": no prices are known for one, /)]);
+    expect(warnings).toEqual([expect.stringMatching(/^Group `a`: no prices are known for `one`, /)]);
   });
 
   test.each<[string, SpillGroup, SpillUpstream[]]>([

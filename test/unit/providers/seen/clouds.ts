@@ -1,4 +1,4 @@
-import type { RefusalSeen, SeenSeenRefusal } from '../seen-refusal.ts';
+import type { RecordedProvider, RecordedRefusal } from '../seen-refusal.ts';
 
 const GEMINI_MESSAGE =
   'You exceeded your current quota, please check your plan and billing details.\n* Quota exceeded for metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 20, model: gemini-2.5-flash\nPlease retry in 15.06s.';
@@ -30,7 +30,7 @@ function google(code: number, message: string, status: string): string {
   return JSON.stringify({ error: { code, message, status } });
 }
 
-const GOOGLE_REFUSALS: readonly SeenSeenRefusal[] = [
+const GOOGLE_REFUSALS: readonly RecordedRefusal[] = [
   {
     name: 'requests per minute',
     upstreamId: 'gemini',
@@ -160,7 +160,7 @@ function azure(which: string, seconds: number): string {
 
 const AZURE_HOST = 'contoso.openai.azure.com';
 
-const AZURE_REFUSALS: readonly SeenSeenRefusal[] = [
+const AZURE_REFUSALS: readonly RecordedRefusal[] = [
   ...(
     [
       ['Out of call volume quota. Quota will be replenished in 02:13:45.', 8_025_000],
@@ -204,7 +204,7 @@ const AZURE_REFUSALS: readonly SeenSeenRefusal[] = [
 const BEDROCK_HOST = 'bedrock-runtime.eu-central-1.amazonaws.com';
 const AWS_TYPE = { 'x-amzn-errortype': 'ThrottlingException:http://internal.amazon.com/coral/' };
 
-const BEDROCK_REFUSALS: readonly SeenSeenRefusal[] = [
+const BEDROCK_REFUSALS: readonly RecordedRefusal[] = [
   {
     name: 'throttling with 400, as gateways of its kind send it',
     status: 400,
@@ -260,6 +260,6 @@ const BEDROCK_REFUSALS: readonly SeenSeenRefusal[] = [
   },
 ].map((row) => ({ ...row, upstreamId: 'aws', host: BEDROCK_HOST }));
 
-export const SEEN: RefusalSeen = {
+export const SEEN: RecordedProvider = {
   refusals: [...GOOGLE_REFUSALS, ...AZURE_REFUSALS, ...BEDROCK_REFUSALS],
 };

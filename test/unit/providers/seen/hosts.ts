@@ -1,4 +1,4 @@
-import type { RefusalSeen, SeenSeenRefusal } from '../seen-refusal.ts';
+import type { RecordedProvider, RecordedRefusal } from '../seen-refusal.ts';
 
 function groq(limit: string, again: string): string {
   return JSON.stringify({
@@ -19,7 +19,7 @@ function cerebras(message: string, code: string): string {
 }
 
 /** Providers that run models of others. */
-const HOST_REFUSALS: readonly SeenSeenRefusal[] = [
+const HOST_REFUSALS: readonly RecordedRefusal[] = [
   {
     name: 'Fireworks, an account that is suspended',
     upstreamId: 'fireworks',
@@ -281,4 +281,4 @@ const HOST_REFUSALS: readonly SeenSeenRefusal[] = [
   { name: 'a broken gateway', upstreamId: 'mine', status: 502, body: 'Bad gateway', kind: 'error' },
 ];
 
-export const SEEN: RefusalSeen = { refusals: HOST_REFUSALS };
+export const SEEN: RecordedProvider = { refusals: HOST_REFUSALS };

@@ -1,4 +1,4 @@
-import type { RefusalSeen, SeenSeenRefusal } from '../seen-refusal.ts';
+import type { RecordedProvider, RecordedRefusal } from '../seen-refusal.ts';
 
 function zai(code: string, message: string): string {
   return JSON.stringify({ error: { code, message } });
@@ -12,7 +12,7 @@ const KIMI_CONCURRENCY =
   'Your account org-1302<ak-1113> request reached max organization concurrency: 1, please try again after';
 
 /** Laboratories whose limit is the number of calls in flight. */
-const LAB_REFUSALS: readonly SeenSeenRefusal[] = [
+const LAB_REFUSALS: readonly RecordedRefusal[] = [
   {
     name: 'DeepSeek, concurrency',
     upstreamId: 'deepseek',
@@ -198,4 +198,4 @@ const LAB_REFUSALS: readonly SeenSeenRefusal[] = [
   },
 ];
 
-export const SEEN: RefusalSeen = { refusals: LAB_REFUSALS };
+export const SEEN: RecordedProvider = { refusals: LAB_REFUSALS };

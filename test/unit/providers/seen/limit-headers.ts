@@ -1,4 +1,4 @@
-import type { RefusalSeen, SeenHeaders } from '../seen-refusal.ts';
+import type { RecordedProvider, SeenHeaders } from '../seen-refusal.ts';
 
 const MINUTE = 60_000;
 const HOUR = 3_600_000;
@@ -161,4 +161,4 @@ const HEADERS: Readonly<Record<string, SeenHeaders>> = {
   ],
 };
 
-export const SEEN: RefusalSeen = { headers: HEADERS };
+export const SEEN: RecordedProvider = { headers: HEADERS };

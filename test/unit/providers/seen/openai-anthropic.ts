@@ -1,4 +1,4 @@
-import type { RefusalSeen, SeenSeenRefusal } from '../seen-refusal.ts';
+import type { RecordedProvider, RecordedRefusal } from '../seen-refusal.ts';
 
 function openai(message: string, type: string, code: string): string {
   return JSON.stringify({ error: { message, type, param: null, code } });
@@ -12,7 +12,7 @@ function anthropic(message: string, details?: object, type = 'rate_limit_error')
 const QUOTA_MESSAGE =
   'You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs.';
 
-const OPENAI_REFUSALS: readonly SeenSeenRefusal[] = [
+const OPENAI_REFUSALS: readonly RecordedRefusal[] = [
   {
     name: 'tokens per minute',
     status: 429,
@@ -152,7 +152,7 @@ const OPENAI_REFUSALS: readonly SeenSeenRefusal[] = [
   },
 ].map((row) => ({ ...row, upstreamId: 'openai' }));
 
-const ANTHROPIC_REFUSALS: readonly SeenSeenRefusal[] = [
+const ANTHROPIC_REFUSALS: readonly RecordedRefusal[] = [
   ...['input', 'output'].map((kind) => ({
     name: `${kind} tokens per minute`,
     status: 429,
@@ -281,4 +281,4 @@ const ANTHROPIC_REFUSALS: readonly SeenSeenRefusal[] = [
   },
 ].map((row) => ({ upstreamId: 'anthropic', ...row }));
 
-export const SEEN: RefusalSeen = { refusals: [...OPENAI_REFUSALS, ...ANTHROPIC_REFUSALS] };
+export const SEEN: RecordedProvider = { refusals: [...OPENAI_REFUSALS, ...ANTHROPIC_REFUSALS] };

@@ -1,11 +1,11 @@
-import type { RefusalSeen, SeenSeenRefusal } from '../seen-refusal.ts';
+import type { RecordedProvider, RecordedRefusal } from '../seen-refusal.ts';
 
 function wrapped(message: string, type: string): string {
   return JSON.stringify({ error: { message, type } });
 }
 
 /** Refusals of accounts, whatever the status. */
-const OF_ACCOUNTS: readonly SeenSeenRefusal[] = [
+const OF_ACCOUNTS: readonly RecordedRefusal[] = [
   {
     name: 'SiliconFlow, balance',
     upstreamId: 'siliconflow-cn',
@@ -98,7 +98,7 @@ const OF_ACCOUNTS: readonly SeenSeenRefusal[] = [
 ];
 
 /** Those who refuse in shapes or words of their own. */
-const OTHER_REFUSALS: readonly SeenSeenRefusal[] = [
+const OTHER_REFUSALS: readonly RecordedRefusal[] = [
   ...(
     [
       { code: 1002, kind: 'requests' },
@@ -212,4 +212,4 @@ const OTHER_REFUSALS: readonly SeenSeenRefusal[] = [
   })),
 ];
 
-export const SEEN: RefusalSeen = { refusals: [...OF_ACCOUNTS, ...OTHER_REFUSALS] };
+export const SEEN: RecordedProvider = { refusals: [...OF_ACCOUNTS, ...OTHER_REFUSALS] };

@@ -1,4 +1,4 @@
-import type { RefusalSeen, SeenSeenRefusal } from '../seen-refusal.ts';
+import type { RecordedProvider, RecordedRefusal } from '../seen-refusal.ts';
 
 /** Codes that mean something at one provider only. */
 const OWN_CODES = {
@@ -37,7 +37,7 @@ const OWN_PHRASES = [
 ] as const;
 
 /** A code that means something else everywhere else. */
-const OWN_MEANING: SeenSeenRefusal = {
+const OWN_MEANING: RecordedRefusal = {
   name: 'DashScope, tokens, by the code alone that means an empty account elsewhere',
   upstreamId: 'dashscope',
   status: 429,
@@ -45,7 +45,7 @@ const OWN_MEANING: SeenSeenRefusal = {
   kind: 'tokens',
 };
 
-export const SEEN: RefusalSeen = {
+export const SEEN: RecordedProvider = {
   refusals: [OWN_MEANING],
   codes: OWN_CODES,
   phrases: OWN_PHRASES,
