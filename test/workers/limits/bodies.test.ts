@@ -206,7 +206,7 @@ describe('the body of a call', () => {
     const others = await budget.take(BODY_LIMITS.allBytes, 0, never);
     expect(others).not.toBe('crowded');
     expect(body).toMatchObject({ isGone: true, bytes: null });
-    expect(() => body.open()).toThrow('gone');
+    expect(() => body.open()).toThrow('the memory of the body was released');
   });
 
   it.each([
