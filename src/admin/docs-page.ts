@@ -5,7 +5,7 @@ import type {
   OpenApiParameter,
 } from '../contract/admin/openapi.ts';
 import { curlOf } from './docs-curl.ts';
-import { schemaHtml } from './docs-schema.ts';
+import { prose, schemaHtml } from './docs-schema.ts';
 
 interface Listed {
   readonly method: string;
@@ -129,7 +129,7 @@ ${curlOf(method, path, operation, schemas)}</pre>
         ${Object.entries(responses).map(
           ([status, answer]) =>
             html`<dt>${status}</dt>
-              <dd>${answer.description} ${contentHtml(answer.content)}</dd>`,
+              <dd>${prose(answer.description)} ${contentHtml(answer.content)}</dd>`,
         )}
       </dl>
     </details>
@@ -146,7 +146,7 @@ function parameterHtml({
   return html`<li>
     <code>${name}</code> in
     ${place}${required ? '' : ', optional'}${
-      description === undefined ? '' : html`: ${description}`
+      description === undefined ? '' : html`: ${prose(description)}`
     }
     ${schemaHtml(schema)}
   </li>`;
@@ -156,13 +156,6 @@ function contentHtml(
   content: Readonly<Record<string, { readonly schema: unknown }>>,
 ): ReturnType<typeof html>[] {
   return Object.values(content).map(({ schema }) => schemaHtml(schema));
-}
-
-/** Renders text with names of fields and values in backticks. */
-function prose(text: string): ReturnType<typeof html>[] {
-  return text
-    .split('`')
-    .map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`));
 }
 
 /** Light or dark, by the reader's system setting. */

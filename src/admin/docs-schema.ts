@@ -76,10 +76,17 @@ function boundsOf(schema: Schema): string {
     maximum === undefined || maximum === whole ? '' : `≤ ${maximum}`,
     minLength === undefined ? '' : `at least ${minLength} characters`,
     maxLength === undefined ? '' : `at most ${maxLength} characters`,
-    unit === undefined ? '' : `in ${unit}`,
+    unit === undefined ? '' : `unit: ${unit}`,
     schema.default === undefined ? '' : `default ${JSON.stringify(schema.default)}`,
   ].filter((bound) => bound !== '');
   return bounds.length === 0 ? '' : ` (${bounds.join(', ')})`;
+}
+
+/** Renders text with names of fields and values in backticks. */
+export function prose(text: string): ReturnType<typeof html>[] {
+  return text
+    .split('`')
+    .map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`));
 }
 
 /** Renders the fields of an object, of the items of a list, or of each variant that has some. */
@@ -105,7 +112,7 @@ function partsHtml(schema: Schema): ReturnType<typeof html> {
 function fieldHtml(name: string, field: Schema, isRequired: boolean): ReturnType<typeof html> {
   return html`<li>
     <code>${name}</code> ${typeHtml(field)}${boundsOf(field)}${isRequired ? ', required' : ''}${
-      field.description === undefined ? '' : html`<br />${field.description}`
+      field.description === undefined ? '' : html`<br />${prose(field.description)}`
     }
     ${partsHtml(field)}
   </li>`;
