@@ -16,7 +16,7 @@ const rateSchema = z.object({
     .number()
     .nullable()
     .describe(
-      'Remaining amount. null if others share the limit, because it would reveal their usage.',
+      'Remaining amount. null if other callers share the limit, because it would reveal their usage.',
     ),
 });
 
@@ -56,7 +56,7 @@ const callerGroupSchema = z.object({
     .object({
       slots: amount.nullable().meta({
         description:
-          'Slots that can be granted to all callers of the group, including what was learned. null means unlimited.',
+          'Slots that can be granted to all callers of the group, as configured or learned. null means unlimited.',
         unit: 'slots',
       }),
       slots_each: amount.nullable().meta({
@@ -104,7 +104,7 @@ const callerGroupSchema = z.object({
     )
     .exactOptional()
     .describe(
-      'Models, service tiers and own keys that the upstream stops while all other calls start. Keys of other callers are omitted. Absent if there are none.',
+      'Models, service tiers and own keys that an upstream backoff stops, while all other calls start. Keys of other callers are omitted. Absent if there are none.',
     ),
   draining: z.boolean().describe('Whether new calls are rejected.'),
   in_flight: count.meta({

@@ -33,7 +33,7 @@ const ms = z.number().min(0).nullable();
 
 /** A call in one of its groups, after it ended there. */
 export const callLineSchema = z.object({
-  kind: holdKind('What it was'),
+  kind: holdKind('Kind of the holder'),
   at: z.iso.datetime().describe('Time at which its end was reported to the pool.'),
   lease: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
   tenant: z.string().describe('Tenant that it was charged to.'),
@@ -55,13 +55,15 @@ export const callLineSchema = z.object({
   waited_for: waitCauseSchema.nullable().describe('Wait reason. null if it did not wait.'),
   scope: callScopeSchema
     .nullable()
-    .describe('Calls that this reason held. null if it held all calls, or the call did not wait.'),
+    .describe(
+      'Calls to which this reason applied. null if it applied to all calls, or the call did not wait.',
+    ),
   held_ms: ms.meta({
-    description: 'Time that it held its slots. null if it had none.',
+    description: 'Time for which it held its slots. null if it held none.',
     unit: 'ms',
   }),
   outcome: callOutcomeSchema.describe(
-    '`rejected`: the group rejected it. `left`: its caller disconnected while it was queued. `refused`, `failed`: the upstream refused it, or failed. `expired`: its end was never reported.',
+    '`success`: the upstream served it. `cancelled`: its caller disconnected, or Headgate cut it. `failed`, `refused`: the upstream failed, or refused it. `expired`: its end was never reported. `rejected`: the group rejected it. `left`: its caller disconnected while it was queued. `in_flight`: it still holds slots.',
   ),
   rejection: z
     .string()
@@ -84,7 +86,7 @@ export const callLineSchema = z.object({
     .int()
     .nullable()
     .describe(
-      'How often it had been sent to upstreams by then. null if it was not sent, as far as is known.',
+      'Number of times that the call was sent to upstreams until then. null if it was not sent, or the number is unknown.',
     ),
   input_tokens: tokens('Input'),
   output_tokens: tokens('Output'),
@@ -93,7 +95,7 @@ export const callLineSchema = z.object({
     unit: 'USD',
   }),
   kept_for: keptForSchema.describe(
-    'Why it was logged: the first rule that applies. `recent`: it is not logged, but still in the memory of its pool.',
+    'Why it was logged: the first rule that applied. `recent`: it is not logged, but still in the memory of its pool.',
   ),
 });
 

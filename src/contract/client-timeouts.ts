@@ -37,7 +37,7 @@ const MARGIN_MS_MAX = 5_000;
 
 const WAIT_MS_MAX = 86_400_000;
 
-/** Languages whose `x-stainless-timeout` ends with the first bytes. In the others it ends with the whole answer. */
+/** Languages whose `x-stainless-timeout` ends with the first bytes. In the others, it ends with the whole response. */
 const UNTIL_BYTES = /^(?:js|javascript|csharp|python)$/i;
 
 const HEADERS: readonly TimeoutHeader[] = [

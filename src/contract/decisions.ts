@@ -17,6 +17,9 @@ const count = z.int().min(0);
 const retryAfterMs = z
   .number()
   .meta({ description: 'Time until a retry may succeed.', unit: 'ms from the decision' });
+const retryAfterMsOrNull = retryAfterMs
+  .nullable()
+  .describe('Time until a retry may succeed. null if a retry will not help for a long time.');
 const never = z.null().describe('null because a retry will not help for a long time.');
 
 const stoppedScope = z
@@ -40,7 +43,7 @@ const rejectionSchema = z.discriminatedUnion('reason', [
       .enum(['lane', 'share', 'returned', 'held'])
       .optional()
       .describe(
-        'Why a queued call was dropped: for a call of a higher lane, for a tenant with fewer queued calls relative to its weight, for a call that was queued before a reset, or for a call of the same tenant that no scope holds. Absent if the call was rejected on arrival.',
+        'Why the call was dropped from the queue in favor of another one. `lane`: that call has a higher lane. `share`: its tenant has fewer queued calls relative to its weight. `returned`: it was queued before a reset. `held`: no scope holds it back, and its tenant is the same. Absent if the call was rejected on arrival.',
       ),
     retryAfterMs,
   }),
@@ -71,9 +74,9 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     scope: stoppedScope,
   }),
   z.object({
-    reason: z.literal('paused').describe('The pool is paused until the deadline.'),
+    reason: z.literal('paused').describe('The pool was still paused at the deadline of the call.'),
     waitedMs: z.number().meta({ description: 'Time that it waited.', unit: 'ms' }),
-    retryAfterMs: retryAfterMs.nullable(),
+    retryAfterMs: retryAfterMsOrNull,
     until: z
       .number()
       .nullable()
@@ -86,9 +89,11 @@ const rejectionSchema = z.discriminatedUnion('reason', [
   z.object({
     reason: z
       .literal('upstream_limited')
-      .describe('The upstream refuses calls because of its own limit until after the deadline.'),
+      .describe(
+        'The upstream refuses calls because of its own limit, until after the deadline of the call.',
+      ),
     waitedMs: z.number().meta({ description: 'Time that it waited.', unit: 'ms' }),
-    retryAfterMs: retryAfterMs.nullable(),
+    retryAfterMs: retryAfterMsOrNull,
     until: z.number().describe('Time at which the limit ends, in epoch ms.'),
     probeAt: z
       .number()
@@ -104,12 +109,14 @@ const rejectionSchema = z.discriminatedUnion('reason', [
   }),
   z.object({
     reason: z.literal('breaker_open').describe('The upstream failed too often.'),
-    retryAfterMs: retryAfterMs.nullable(),
+    retryAfterMs: retryAfterMsOrNull,
     scope: stoppedScope,
   }),
   z.object({
-    reason: z.literal('members_out').describe('Every member is ejected, or has refused the call.'),
-    retryAfterMs: retryAfterMs.nullable(),
+    reason: z
+      .literal('members_out')
+      .describe('Every member is ejected, disabled, or has refused the call.'),
+    retryAfterMs: retryAfterMsOrNull,
   }),
   z.object({
     reason: z.literal('budget_exhausted').describe('The remaining budget does not cover the call.'),
@@ -196,7 +203,7 @@ const passedOverSchema = z.enum([
 const placedSchema = z.object({
   member: z.string().describe('Id of the member.'),
   by: placedBySchema.describe(
-    'Why this member: its agent or caller belongs there (`affinity`), its own member had no room in time (`left`), or it had the largest free share of slots in its tier (`load`).',
+    'Why this member was chosen. `sole`: the group has no other. `affinity`: other calls of the agent or caller ran there recently. `left`: the member of the agent or caller had no room in time. `load`: it had the largest free share of slots in its tier. `dry_run`: the group is in a dry run.',
   ),
   others: z
     .array(
@@ -240,7 +247,7 @@ const endedSchema = z.enum([
 
 /** One decision of a pool, and how the call ended. */
 export const decisionInfoSchema = z.object({
-  kind: holdKind('What asked'),
+  kind: holdKind('Kind of the requester'),
   lease: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
   ticket: z.string().describe('Id of the ticket.'),
   attempt: z.int().describe('Number of the attempt of the call in this group, beginning with 1.'),
@@ -260,7 +267,7 @@ export const decisionInfoSchema = z.object({
   scope: callScopeSchema
     .exactOptional()
     .describe(
-      'Calls that this reason held. Absent if it held all calls, or the call did not wait.',
+      'Calls to which this reason applied. Absent if it applied to all calls, or the call did not wait.',
     ),
   outcome: outcomeSchema.describe('Decision of the pool.'),
   placed: placedSchema
@@ -277,15 +284,20 @@ export const decisionInfoSchema = z.object({
     .describe('Status of the response of the upstream. null if none was reported to this group.'),
   upstream_said: upstreamSaidSchema
     .nullable()
-    .describe('Meaning of that response: `served`, or the kind of refusal.'),
-  upstream_retry_after_ms: z
-    .number()
-    .nullable()
-    .meta({ description: 'Wait that the upstream asked for.', unit: 'ms' }),
+    .describe(
+      'Meaning of that response: `served`, or the kind of refusal. null if none was reported.',
+    ),
+  upstream_retry_after_ms: z.number().nullable().meta({
+    description: 'Wait that the upstream asked for. null if it asked for none.',
+    unit: 'ms',
+  }),
   ended: endedSchema
     .nullable()
-    .describe('How its lease ended. null if it has none, or still holds it.'),
-  held_ms: ms.nullable().meta({ description: 'Time that its lease was held.', unit: 'ms' }),
+    .describe('How its lease ended. null if it had none, or still holds it.'),
+  held_ms: ms.nullable().meta({
+    description: 'Time for which its lease was held. null if it had none, or still holds it.',
+    unit: 'ms',
+  }),
 });
 
 export type DecisionInfo = Frozen<z.output<typeof decisionInfoSchema>>;

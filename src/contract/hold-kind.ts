@@ -7,5 +7,5 @@ export const holdKind = (what: string) =>
     .enum(HOLD_KINDS)
     .exactOptional()
     .describe(
-      `${what}: a WebSocket session, a turn on a connection, a lease acquired over HTTP, or a run that continues at its upstream. Absent if it is a call.`,
+      `${what}: a WebSocket session, a turn on a WebSocket, a lease acquired over HTTP, or a run that continues at its upstream. Absent for calls.`,
     );

@@ -26,12 +26,12 @@ interface OperationDescription {
 const ROUTES: Readonly<Record<string, OperationDescription>> = {
   'post /leases': {
     operationId: 'acquireLease',
-    summary: 'Acquire a slot in every group of a call.',
+    summary: 'Acquire a slot in every group of a call',
     description:
       'Requires a gateway key with `allow: [lease]`, unless the configuration has `leases: open`. The lease is granted immediately, or the request is parked for at most 25 s and then answered with 202. In that case, retry with the same body and the `ticket`.',
     headers: {
       'idempotency-key':
-        'A name that the client chooses, at most 256 characters. A retried request with the same name, group, upstream, model and slots is the same ticket, and gets the same lease.',
+        'A name that the client chooses, at most 256 characters. A retried request with the same name, group, upstream, model and slots belongs to the same ticket, and gets the same lease.',
       prefer: '`wait=10` parks the request for at most 10 seconds. `wait=0` does not park it.',
     },
     body: { schema: leaseRequestSchema },
@@ -40,36 +40,57 @@ const ROUTES: Readonly<Record<string, OperationDescription>> = {
   },
   'put /leases/{lease}': {
     operationId: 'renewLease',
-    summary: 'Renew a lease.',
+    summary: 'Renew a lease',
     description:
-      '410 means that the lease was revoked, has ended, or reached its maximum hold time. Stop the call.',
+      'Renew the lease within `renew_within_ms` of each response, or it expires. 410 means that the lease was revoked, has ended, or reached its maximum hold time. In that case, stop the call.',
     answers: { 200: renewalAnswerSchema },
     problems: [401, 403, 404, 410, 503],
   },
   'patch /leases/{lease}': {
     operationId: 'reportLease',
-    summary: 'Report the response of the provider.',
+    summary: 'Report the response of the provider',
     description:
-      'Interpreted like the response to a proxied call. A refusal pauses the group, or slows it down.',
+      'Headgate interprets it like the response to a proxied call. A refusal pauses the group, or slows it down.',
     body: { schema: reportRequestSchema },
     answers: { 200: reportAnswerSchema },
     problems: [400, 401, 403, 404, 415, 503],
   },
   'delete /leases/{lease}': {
     operationId: 'releaseLease',
-    summary: 'Release a lease. Idempotent.',
-    description: 'The reported usage settles token limits and budgets.',
+    summary: 'Release a lease',
+    description:
+      'Idempotent. If the key has `allow: [lease_usage]`, token limits and budgets count the reported `usage`. Otherwise, they count the reservation.',
     body: { schema: releaseRequestSchema, isOptional: true },
     answers: { 204: null },
     problems: [400, 401, 403, 404, 415, 503],
   },
   'delete /tickets/{ticket}': {
     operationId: 'leaveQueue',
-    summary: 'Leave the queue. Idempotent.',
-    description: 'Also releases slots that were granted to the ticket in the meantime.',
+    summary: 'Leave the queue',
+    description: 'Idempotent. Also releases slots that were granted to the ticket in the meantime.',
     answers: { 204: null },
     problems: [401, 403, 404, 503],
   },
+};
+
+const PARAMETERS: Readonly<Record<string, string>> = {
+  lease: 'Lease token, as returned by `POST /leases` or by the last renewal.',
+  ticket: 'Ticket, as returned by a 202 of `POST /leases` or by a report.',
+};
+
+const PROBLEMS: Readonly<Record<number, string>> = {
+  400: 'Invalid request. `detail` describes the invalid part.',
+  401: 'The key is missing or invalid.',
+  402: 'The remaining budget does not cover the call.',
+  403: 'The key may not acquire leases, or may not use the group.',
+  404: 'Unknown group, upstream, model, lease or ticket.',
+  409: 'An operator removed the request from the queue, or it would wait for its own parent.',
+  410: 'The lease was revoked, has ended, or reached its maximum hold time.',
+  413: 'The request exceeds a limit of the group on its own.',
+  415: 'The `Content-Type` is not JSON.',
+  424: 'An operator must act first, such as by setting a missing secret.',
+  429: 'The queue is full, the wait is too long, or the upstream has reached its limit.',
+  503: 'The group is paused, draining or unreachable, or its upstream fails.',
 };
 
 /** The lease routes as OpenAPI 3.1, generated from the schemas that validate them. */
@@ -93,8 +114,12 @@ export function leasesOpenApi(): OpenApiDocument {
     components: {
       schemas: { Problem: jsonSchema(problemSchema, 'output') },
       securitySchemes: {
-        key: { type: 'apiKey', in: 'header', name: 'headgate-key' },
-        bearer: { type: 'http', scheme: 'bearer' },
+        key: { type: 'apiKey', in: 'header', name: 'headgate-key', description: 'A gateway key.' },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A gateway key, or a provider key if the configuration has `leases: open`.',
+        },
       },
     },
   };
@@ -115,7 +140,17 @@ function operation(
   const named = /\{(\w+)\}/.exec(path)?.[1];
   const text = { type: 'string' };
   const inPath: OpenApiParameter[] =
-    named === undefined ? [] : [{ name: named, in: 'path', required: true, schema: text }];
+    named === undefined
+      ? []
+      : [
+          {
+            name: named,
+            in: 'path',
+            required: true,
+            schema: text,
+            description: PARAMETERS[named] ?? '',
+          },
+        ];
   const inHeaders = Object.entries(headers).map(([name, meaning]): OpenApiParameter => ({
     name,
     in: 'header',
@@ -156,7 +191,10 @@ function answersOf(answers: OperationDescription['answers']): Responses {
 function problemsOf(problems: readonly number[]): Responses {
   const schema = { $ref: '#/components/schemas/Problem' };
   const content = { 'application/problem+json': { schema } };
-  return problems.map((status) => [String(status), { description: 'Problem.', content }]);
+  return problems.map((status) => [
+    String(status),
+    { description: PROBLEMS[status] ?? 'Problem.', content },
+  ]);
 }
 
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): unknown {

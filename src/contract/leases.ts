@@ -70,7 +70,7 @@ export const leaseRequestSchema = z
     estimate: z
       .strictObject({
         input_tokens: tokens.exactOptional().meta({
-          description: 'Expected input tokens. 0 or absent means unknown, which reserves 16,384.',
+          description: 'Expected input tokens. 0 or absent means unknown, and reserves 16,384.',
           unit: 'tokens',
         }),
         output_tokens: tokens
@@ -113,10 +113,10 @@ export const leaseAnswerSchema = z.object({
     .describe('Time at which it expires unless it is renewed, by the clock of Headgate.'),
   expires_after_ms: ms.meta({
     description:
-      'Time until it expires, from the sending of the request. Use it if clocks may differ.',
+      'Time until it expires, counted from when you sent the request. Use it if your clock may differ from that of Headgate.',
     unit: 'ms',
   }),
-  renew_within_ms: ms.meta({ description: 'Time within which to renew it.', unit: 'ms' }),
+  renew_within_ms: ms.meta({ description: 'Renew the lease within this time.', unit: 'ms' }),
   waited_ms: ms.meta({ description: 'Wait since the first request.', unit: 'ms' }),
 });
 
@@ -125,7 +125,7 @@ export const ticketAnswerSchema = z.object({
   ticket: z
     .string()
     .describe(
-      'Send it with the same body after `retry_after_ms`. The ticket keeps its place until five seconds after that, and its age permanently.',
+      'Send it with the same body after `retry_after_ms`. The place in the queue is kept for five seconds longer. The ticket always keeps its age.',
     ),
   position: count.nullable().describe('Number of waiters ahead of it. null if it is unknown.'),
   estimate_ms: ms.nullable().meta({
@@ -133,13 +133,15 @@ export const ticketAnswerSchema = z.object({
       'Estimated remaining wait. null if it is unknown because no call has ended for a long time, or because an operator ends the wait.',
     unit: 'ms',
   }),
-  group: z.string().describe('Group in which it is queued, out of those in which it needs slots.'),
+  group: z
+    .string()
+    .describe('Group in which it is queued. It may need slots in other groups, too.'),
   waits_for: waitCauseSchema
     .exactOptional()
     .describe('Current wait reason. Absent if it is unknown.'),
   retry_after_ms: ms.meta({
     description:
-      'When to retry. 0 means immediately. 3000 means that a newer request for the same ticket waits instead of this one.',
+      'Time after which to retry. 0 means immediately. 3000 means that a newer request for the same ticket waits instead of this one.',
     unit: 'ms',
   }),
 });

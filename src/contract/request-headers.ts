@@ -7,7 +7,7 @@ export interface CallerHeaders {
   readonly upstream: string | null;
   readonly model: string | null;
   readonly lane: Lane | null;
-  /** Slots that the call takes. */
+  /** Number of slots that the call needs. */
   readonly weight: number;
   readonly agent: string | null;
   /** Start of the agent run, in epoch milliseconds. null means the time at which the group first saw it. */

@@ -18,11 +18,11 @@ const limitStatusSchema = z.object({
   effective: z
     .number()
     .nullable()
-    .describe('Slots that can be granted, including what was learned. null means unlimited.'),
+    .describe('Slots that can be granted, as configured or learned. null means unlimited.'),
   source: z
     .enum(['configured', 'built_in', 'unknown', 'learned'])
     .describe(
-      'Source of `effective`: the configuration, the table of known limits, the 64 slots of an unknown provider, or what the upstream was observed to accept.',
+      'Source of `effective`. `configured`: the configuration. `built_in`: the table of known limits. `unknown`: the default of 64 slots for an unknown provider. `learned`: what the upstream was observed to accept.',
     ),
 });
 
@@ -30,7 +30,7 @@ const rateStatusSchema = z.object({
   limit: z.number().describe('The limit, in requests or tokens.'),
   left: z
     .number()
-    .describe('Requests or tokens that can start now. Negative if more was used than reserved.'),
+    .describe('Requests or tokens available now. Negative if calls used more than they reserved.'),
 });
 
 const spendStatusSchema = z.object({
@@ -56,10 +56,10 @@ const outSchema = z.object({
   reason: z
     .enum(['unauthorized', 'quota', 'egress'])
     .describe(
-      'Cause: its key was refused, its account has no quota left, or calls from the location of the Worker are refused.',
+      'Cause of the ejection. `unauthorized`: the upstream refused its key. `quota`: its account has no quota left. `egress`: the upstream refuses calls from the location of the Worker.',
     ),
   since: instant.describe('Time of the ejection.'),
-  probe_at: instant.describe('Time from which a call may probe the member.'),
+  probe_at: instant.describe('Earliest time at which a call may probe the member.'),
 });
 
 const pauseSchema = z.object({
@@ -70,7 +70,7 @@ const pauseSchema = z.object({
   probe_at: instant
     .nullable()
     .describe(
-      'Time at which the next call may probe the pause. null if no call will, or a probe is in flight.',
+      'Time from which a call may probe whether the pause is over. null if the pause is not probed, or a probe is in flight.',
     ),
 });
 
@@ -101,7 +101,7 @@ const scopeStatusSchema = z.object({
     .nullable()
     .describe('Time at which an open breaker admits the first probe. null if it is not open.'),
   queued: count.meta({
-    description: 'Number of queued calls that this scope holds.',
+    description: 'Number of queued calls that this scope holds back.',
     unit: 'calls',
   }),
   last_refused_at: instant.describe(
@@ -122,7 +122,7 @@ const memberStatusSchema = z.object({
   limit: limitStatusSchema.describe('Slot limit. In a split group, that of each partition.'),
   in_use: count.meta({ description: 'Slots that calls hold there.', unit: 'slots' }),
   cooling: count.meta({
-    description: 'Slots that are unavailable for a while after their call.',
+    description: 'Slots in cool-down: briefly unavailable after their call.',
     unit: 'slots',
   }),
   unclaimed: count.meta({
@@ -148,7 +148,7 @@ const memberStatusSchema = z.object({
   out: outSchema
     .nullable()
     .describe(
-      'The refusal that ejected the member, until it serves again. null if it is not ejected. One of them if there are several pools.',
+      'The refusal that ejected the member, one of them if several pools ejected it. null if the member is not ejected.',
     ),
   rates: z
     .record(z.string(), rateStatusSchema)
@@ -156,7 +156,9 @@ const memberStatusSchema = z.object({
     .describe(
       'Request and token limits. null if there are several pools, which each have their own.',
     ),
-  spend: memberSpendSchema.nullable().describe('Spend. null if it is not counted here.'),
+  spend: memberSpendSchema
+    .nullable()
+    .describe('Spend. null if there is no budget and no counted spend.'),
   granted_total: count.describe('Calls granted there since the instance started.'),
   refused_total: count.describe('Calls that its upstream refused since then.'),
   input_tokens_total: z.number().describe('Input tokens since then.'),
@@ -197,9 +199,10 @@ export const upstreamCallsSchema = z.object({
       z.object({
         kind: z.string().describe('Kind of the refusal.'),
         at: instant.describe('Time of the refusal.'),
-        retry_after_ms: ms
-          .nullable()
-          .meta({ description: 'Wait that it asked for. null if there is none.', unit: 'ms' }),
+        retry_after_ms: ms.nullable().meta({
+          description: 'Wait that the upstream asked for. null if it asked for none.',
+          unit: 'ms',
+        }),
         model: z.string().nullable().describe('Model. null if it is unknown.'),
         status: z
           .int()
@@ -277,7 +280,7 @@ const latelySchema = z
     is_failing: z
       .boolean()
       .describe(
-        'Whether all calls of the last minute failed, were refused or were answered with an error status. None was served for a minute or longer, and the last failure is at most 2 minutes ago.',
+        'Whether calls currently fail: none was served for at least a minute, and the last failure is less than 2 minutes ago. A failure is a call that failed, was refused or was answered with an error status.',
       ),
     refusals: totals.describe('Refusals of the upstream since `failing_since`, by kind.'),
     rejected: totals.describe('Calls rejected by Headgate since then, by reason.'),
@@ -297,12 +300,12 @@ export const gaugesSchema = z.object({
   limit: limitStatusSchema.describe('Slot limit. In a split group, that of each partition.'),
   in_use: count.meta({ description: 'Slots that calls hold.', unit: 'slots' }),
   cooling: count.meta({
-    description: 'Slots that are unavailable for a while after their call.',
+    description: 'Slots in cool-down: briefly unavailable after their call.',
     unit: 'slots',
   }),
   cooldown_ms: ms.meta({
     description:
-      'How long a slot stays unavailable after a successful call, as configured, or as learned of an upstream that counts calls for longer. The longest if there are several pools.',
+      'How long a slot stays unavailable after a successful call, as configured, or as learned if the upstream still counts calls that have ended. The longest if there are several pools.',
     unit: 'ms',
   }),
   unclaimed: count.meta({
@@ -331,16 +334,16 @@ export const gaugesSchema = z.object({
   waiting_for: totals
     .exactOptional()
     .describe(
-      'Queued calls by their current wait reason, counting the first 2,000 of each pool. Absent if there are none, or if the object runs an older release.',
+      'Queued calls by their current wait reason, counting the first 2,000 of each pool. Absent if there are none, or if the pool runs an older release.',
     ),
   needed_elsewhere: totals
     .exactOptional()
     .describe(
-      'Queued calls by the other pools in which they also need slots. They hold none there. Absent if there are none.',
+      'Number of queued calls, by the other pools in which they also need slots and hold none yet. Absent if there are none.',
     ),
   stalled_ms: ms.nullable().exactOptional().meta({
     description:
-      'Time since a call last ended while calls hold slots, if it is so long that waits cannot be estimated. null if calls end, or none runs. The longest if there are several pools. Absent if the object runs an older release.',
+      'Time since the last call ended, if calls hold slots and none has ended for so long that waits cannot be estimated. null otherwise. The longest if there are several pools. Absent if the pool runs an older release.',
     unit: 'ms',
   }),
   oldest_wait_ms: ms.meta({
@@ -383,7 +386,7 @@ export const gaugesSchema = z.object({
     .max(SCOPES_SHOWN_MAX)
     .exactOptional()
     .describe(
-      'State of some of the calls: those of a model, a service tier, or a caller’s own key. Each scope holds only its own calls. At most 64, sorted by held calls and then by the last refusal. Absent if there are none.',
+      'State by scope: the calls of a model, a service tier, or a caller’s own key. A scope holds back only its own calls. At most 64: scopes that stop calls first, then the latest refusal first. Absent if there are none.',
     ),
   refusals_total: totals.describe(
     'Refusals of the upstream since the instance started, by kind. For a known period, use `last_hour`.',
@@ -396,19 +399,23 @@ export const gaugesSchema = z.object({
     ),
   spend: spendStatusSchema
     .nullable()
-    .describe('Spend in the current UTC hour, day and month. null if it is not counted here.'),
+    .describe(
+      'Spend in the current UTC hour, day and month. null if there is no budget and no counted spend.',
+    ),
   draining: z.boolean().describe('Whether new calls are rejected.'),
-  dry_run: z.boolean().describe('Whether it decides and counts, but starts every call.'),
+  dry_run: z
+    .boolean()
+    .describe('Whether the group is in a dry run: it decides and counts, but starts every call.'),
   granted_total: count.describe('Calls granted since the instance started.'),
   rejected_total: totals.describe('Calls rejected since then, by reason.'),
   would_wait_total: count.describe(
     'In a dry run, calls that would not have been granted immediately.',
   ),
   expired_total: count.describe(
-    'Leases that expired at the end of their TTL because their holder was gone, since the instance started.',
+    'Leases that expired because their holder was gone, since the instance started.',
   ),
   resurrected_total: count.describe(
-    'Streams resumed after their lease had expired, and first calls of new keys of an account.',
+    'Calls that resumed an expired lease, and first calls of new keys of an account, since the instance started.',
   ),
   passed_unlimited_total: count.describe(
     'Calls that passed without a slot while the group was unreachable.',
@@ -427,7 +434,7 @@ export const gaugesSchema = z.object({
   upstreams: z
     .array(upstreamCallsSchema)
     .describe(
-      'Upstreams of its calls, at most 32 per pool. They outlive a reset, except for the last seconds before it.',
+      'Upstreams of its calls, at most 32 per pool. They survive a reset, except for the last seconds before it.',
     ),
   limits_seen: z
     .array(limitsSeenSchema)
@@ -442,13 +449,13 @@ export const gaugesSchema = z.object({
     })
     .nullable()
     .describe(
-      'Budget for which calls are rejected, because it is spent or did not cover the last call. null if none is known.',
+      'Budget that causes rejections, because it is spent or did not cover the last call. null if there is none.',
     ),
   rate_used_up: z
     .string()
     .nullable()
     .describe(
-      'Request or token limit that calls wait for, or that has nothing left for the next call. null if there is none.',
+      'Name of the request or token limit that calls wait for, or that has no room for the next call. null if there is none.',
     ),
   last_hour: lastHourSchema,
   lately: latelySchema
@@ -459,10 +466,11 @@ export const gaugesSchema = z.object({
   as_of: instant
     .exactOptional()
     .describe(
-      'Time at which an idle group reported this. No slot has been held or awaited there since, and this request did not wake it. Limits, their remaining amounts, spend and ages are current, and the rest is as reported then. Absent if the group was queried now, or was never used.',
+      'Time at which an idle group reported this status. The group has not been used since, and this request did not wake it. Limits, remaining amounts, spend and ages are current. All other values are as reported. Absent if the group was queried now, or was never used.',
     ),
   idle_ms: ms.meta({
-    description: 'Time since a slot was last held or awaited, to within a minute. 0 while one is.',
+    description:
+      'Time since a call last held or waited for a slot, accurate to a minute. 0 while one does.',
     unit: 'ms',
   }),
 });
@@ -473,13 +481,13 @@ const poolStatusSchema = gaugesSchema.extend({
 });
 
 export const leaseInfoSchema = z.object({
-  kind: holdKind('What holds it'),
+  kind: holdKind('Kind of the holder'),
   id: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
   caller: z.string().describe('Id of the gateway key, or fingerprint of the provider key.'),
   tenant: z.string().describe('Tenant that it is charged to.'),
   agent: z.string().nullable().describe('Agent run. null if there is none.'),
   lane: z.enum(LANES).describe('Lane in which it was granted.'),
-  slots: count.meta({ description: 'Slots that it takes.', unit: 'slots' }),
+  slots: count.meta({ description: 'Slots that it holds.', unit: 'slots' }),
   upstream: z.string().describe('Upstream of the call.'),
   member: z
     .string()
@@ -492,13 +500,13 @@ export const leaseInfoSchema = z.object({
   state: z
     .enum(['held', 'revoking', 'cooling'])
     .describe(
-      '`held`: a call holds it. `revoking`: an operator is revoking it. `cooling`: it is unavailable for a while after its call.',
+      '`held`: a call holds it. `revoking`: an operator is revoking it. `cooling`: its call has ended, and its slots are in cool-down.',
     ),
 });
 
 /** A queued call, or another waiter for a slot. */
 export const waiterInfoSchema = z.object({
-  kind: holdKind('What waits'),
+  kind: holdKind('Kind of the waiter'),
   ticket: z.string().describe('Id of the ticket.'),
   lane: z.enum(LANES).describe('Lane of the waiter.'),
   tenant: z.string().describe('Tenant that it is charged to.'),
@@ -515,15 +523,15 @@ export const waiterInfoSchema = z.object({
   }),
   waits_for: waitCauseSchema
     .exactOptional()
-    .describe('Current wait reason. Absent if the object runs an older release.'),
+    .describe('Current wait reason. Absent if the pool runs an older release.'),
   scope: callScopeSchema
     .exactOptional()
-    .describe('Calls to which this reason applies. Absent if they are all calls.'),
+    .describe('Calls to which this reason applies. Absent if it applies to all calls.'),
   cap: z
     .enum(['tenant', 'agent', 'probe'])
     .exactOptional()
     .describe(
-      'The limit, if `waits_for` is `cap`: the limit of its tenant, the limit of its agent, or one probe of an upstream at a time for calls of several groups. Absent for other reasons.',
+      'The limit, if `waits_for` is `cap`. `tenant`, `agent`: the limit of its tenant or agent run. `probe`: calls of several groups probe an upstream one at a time. Absent for other reasons.',
     ),
   needs: z
     .array(z.string())
@@ -534,7 +542,7 @@ export const waiterInfoSchema = z.object({
   promoted: z
     .boolean()
     .describe(
-      'Whether it goes first: an operator promoted it, or its turn came before and it released the slot because another group was full.',
+      'Whether it goes first: an operator promoted it, or it was granted before and released its slot because another group was full.',
     ),
   excluded_members: z
     .array(z.string())
@@ -548,7 +556,7 @@ export const waiterInfoSchema = z.object({
     ),
 });
 
-/** Values for fields that a pool of the release before does not report. */
+/** Values for fields that a pool of the previous release does not report. */
 export const NOT_REPORTED_BEFORE = {
   cooldown_ms: 0,
   unclaimed: 0,

@@ -55,7 +55,7 @@ export const warningSchema = z.object({
     .datetime()
     .exactOptional()
     .describe(
-      'Time at which it ended, because the member was restored. Absent if it has not, or was not reported.',
+      'Time at which the condition ended, because the member was restored. Absent if it has not ended, or its end was not reported.',
     ),
   message: z.string().describe('Message for people.'),
   figures: z.record(z.string(), z.number()).describe('Figures of the condition, by name.'),

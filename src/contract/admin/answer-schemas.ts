@@ -26,12 +26,12 @@ export const problemSchema = z.object({
     .array(
       z.object({
         path: z.string().describe('Path of the field, such as `limits.max_concurrency`.'),
-        message: z.string().describe('What was expected, and what was received.'),
+        message: z.string().describe('What is wrong with its value.'),
       }),
     )
     .max(50)
     .optional()
-    .describe('The first 50 invalid fields.'),
+    .describe('The first 50 invalid fields. Absent if the problem is not about fields.'),
   more: z.int().min(0).optional().describe('Number of further invalid fields.'),
   command: z
     .string()
@@ -167,7 +167,7 @@ export const upstreamInfoSchema = z.object({
       state: z
         .enum(['ok', 'partly paused', 'waiting', 'open', 'unreachable', 'unknown'])
         .describe(
-          '`open`: a breaker is not closed. `waiting`: all calls are paused until `paused_until`. `partly paused`: the upstream refuses only the calls in `stopped`. `unreachable`: no pool responds. `unknown`: no calls yet.',
+          '`ok`: calls start as usual. `partly paused`: the upstream refuses only the calls in `stopped`. `waiting`: all calls are paused until `paused_until`. `open`: a breaker is not closed. `unreachable`: no pool responds. `unknown`: there were no calls yet.',
         ),
       paused_until: at
         .nullable()

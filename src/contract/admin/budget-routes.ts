@@ -45,7 +45,7 @@ const correctionSchema = z.object({
   undone_at: z.iso
     .datetime()
     .nullable()
-    .describe('Time at which it was undone. null if it is in force.'),
+    .describe('Time at which it was undone. null if it still applies.'),
 });
 
 const correctedSchema = z.object({
@@ -87,7 +87,7 @@ export const BUDGET_ROUTES = routes({
     tag: 'groups',
     summary: 'Correct the spend of the budget of a group, key or team',
     description:
-      'Adds an amount to the spend, or subtracts it, in the current period and the longer ones. Calls that are settled in the meantime count as usual. The costs by key, model and group stay as they were charged.',
+      'Adds an amount to the spend, or subtracts it, in the current period and the longer ones. Calls that are settled in the meantime count as usual. `GET /costs` still reports the costs as they were charged.',
     role: 'admin',
     params: z.strictObject({ name }),
     body: z.strictObject({
@@ -104,7 +104,7 @@ export const BUDGET_ROUTES = routes({
         .enum(PERIODS)
         .default('month')
         .describe(
-          'When the charge was made. `hour` corrects the current hour, day and month, `day` the day and month, and `month` only the month.',
+          'Shortest period to correct. `hour` corrects the current hour, day and month, `day` the day and month, and `month` only the month.',
         ),
       partition: partition.optional().describe('Partition, if the group is split.'),
       member: z
@@ -125,9 +125,9 @@ export const BUDGET_ROUTES = routes({
   },
   undoCorrection: {
     tag: 'groups',
-    summary: 'Undo a correction. Idempotent.',
+    summary: 'Undo a correction',
     description:
-      'Restores the spend of the periods that are still current to what it would be without the correction.',
+      'Idempotent. Removes the effect of the correction from the spend of the periods that are still current.',
     role: 'admin',
     params: z.strictObject({ name, id: id.describe('Id of the correction.') }),
     answers: { 200: correctedSchema },

@@ -50,12 +50,11 @@ const doneSchema = z.object({
   unreachable,
 });
 
-function switchOfAll(summary: string) {
+function switchOfAll(summary: string, effect: string) {
   return {
     tag: 'groups',
     summary,
-    description:
-      'Sets `paused` at the top of the configuration. It applies to configured, automatic and future groups. Calls in flight finish.',
+    description: `${effect} Sets \`paused\` at the top of the configuration, which applies to configured, automatic and future groups. Calls in flight finish.`,
     role: 'operator',
     answers: {
       200: changedSchema.extend({
@@ -110,7 +109,7 @@ export const BULK_ROUTES = routes({
   },
   releaseLeases: actOn(
     'Revoke the slots of all matching calls',
-    'Aborts each upstream call first. Its slot is free after that.',
+    'Aborts each upstream call first. The slot becomes free after that.',
   ),
   cancelWaiters: actOn(
     'Remove all matching calls from their queues',
@@ -139,9 +138,8 @@ export const BULK_ROUTES = routes({
     takesIfMatch: true,
   },
   pauseEverything: switchOfAll(
-    'Stop the whole deployment. No group starts calls until it is resumed.',
+    'Pause the whole deployment',
+    'No group starts calls until the deployment is resumed.',
   ),
-  resumeEverything: switchOfAll(
-    'End the pause of the whole deployment. Groups keep their own pauses.',
-  ),
+  resumeEverything: switchOfAll('Resume the whole deployment', 'Groups keep their own pauses.'),
 });

@@ -37,7 +37,9 @@ export const testedCallSchema = z.strictObject({
     .max(300)
     .nullable()
     .default(null)
-    .describe('Model as sent by the caller. `anthropic/claude-…` also names the upstream.'),
+    .describe(
+      'Model as sent by the caller. `anthropic/claude-…` also names the upstream. null if the call names none.',
+    ),
   upstream: z
     .string()
     .min(1)
@@ -45,7 +47,7 @@ export const testedCallSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      'Id in the path, or in `headgate-upstream`. null means that the upstream is chosen as for `/v1/*`.',
+      'Id of the upstream, as in the path or in `headgate-upstream`. null means that the upstream is chosen as for `/v1/*`.',
     ),
   key: z
     .string()
@@ -53,7 +55,9 @@ export const testedCallSchema = z.strictObject({
     .max(100)
     .nullable()
     .default(null)
-    .describe('Id of a gateway key, or fingerprint of a provider key. Never the key itself.'),
+    .describe(
+      'Id of a gateway key, or fingerprint of a provider key. Never the key itself. null means no key.',
+    ),
   operation: z
     .string()
     .min(1)
@@ -109,7 +113,7 @@ export const CONFIG_ROUTES = routes({
     tag: 'configuration',
     summary: 'Replace the whole configuration',
     description:
-      'A document in a foreign format replaces only the groups. Admin keys stay if the document does not mention them.',
+      'A document in a foreign format replaces only the groups. Admin keys stay unchanged if the document has no `admin_keys`.',
     role: 'admin',
     body: z.union([configSchema, ...foreignSchemas]),
     readsBody: true,
@@ -182,7 +186,7 @@ export const CONFIG_ROUTES = routes({
         config_waits: z
           .int()
           .min(0)
-          .describe('Those that waited for it because the copy was outdated or missing.'),
+          .describe('Requests that waited for it because the copy was outdated or missing.'),
       }),
     },
   },
@@ -218,9 +222,9 @@ export const UPSTREAM_ROUTES = routes({
   },
   patchUpstream: {
     tag: 'upstreams',
-    summary: 'Change fields of an upstream. null restores the default.',
+    summary: 'Change fields of an upstream',
     description:
-      'A JSON merge patch (RFC 7396) of an `Upstream`. Patching a built-in upstream creates an entry for it.',
+      'A JSON merge patch (RFC 7396) of an `Upstream`. null restores the default of a field. Patching a built-in upstream creates an entry for it.',
     role: 'admin',
     params,
     body: mergePatchSchema,
@@ -231,7 +235,8 @@ export const UPSTREAM_ROUTES = routes({
   },
   deleteUpstream: {
     tag: 'upstreams',
-    summary: 'Remove the entry of an upstream. A built-in one returns to its defaults.',
+    summary: 'Remove the entry of an upstream',
+    description: 'A built-in upstream returns to its defaults.',
     role: 'admin',
     params,
     answers: { 200: changedSchema },

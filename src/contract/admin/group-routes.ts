@@ -69,12 +69,11 @@ const promotionSchema = z.strictObject({
 });
 
 /** Describes a route that sets a switch of a group. Operators use these in a hurry, mostly without a body. */
-function switchOf(summary: string) {
+function switchOf(summary: string, effect: string) {
   return {
     tag: 'groups',
     summary,
-    description:
-      'Also applies to automatic groups, in all their current and future pools. Their response contains only `name`, `paused` and `draining`.',
+    description: `${effect} Also applies to automatic groups, in all their current and future pools. Their response contains only \`name\`, \`paused\` and \`draining\`.`,
     role: 'operator',
     params,
     answers: { 200: switchedGroupSchema },
@@ -85,8 +84,8 @@ function switchOf(summary: string) {
 }
 
 /** Describes a route that turns a switch on, optionally for a limited time. */
-function switchOnOf(summary: string) {
-  return { ...switchOf(summary), body: untilSchema, isBodyOptional: true } as const;
+function switchOnOf(summary: string, effect: string) {
+  return { ...switchOf(summary, effect), body: untilSchema, isBodyOptional: true } as const;
 }
 
 export const GROUP_ROUTES = routes({
@@ -122,9 +121,9 @@ export const GROUP_ROUTES = routes({
   },
   patchGroup: {
     tag: 'groups',
-    summary: 'Change fields of a group. null restores the default.',
+    summary: 'Change fields of a group',
     description:
-      'A JSON merge patch (RFC 7396) of a `Group`. The result must be a valid group. Patching an automatic group creates an entry for it, as `configure` does. With `until` or `for_s`, the changed fields revert automatically. For fields that already have the given value, only the time changes.',
+      'A JSON merge patch (RFC 7396) of a `Group`. null restores the default of a field. The result must be a valid group. Patching an automatic group creates an entry for it, as `configure` does. With `until` or `for_s`, the changed fields revert automatically. For fields that already have the given value, only the end time changes.',
     role: 'admin',
     params,
     query: untilQuery,
@@ -136,7 +135,8 @@ export const GROUP_ROUTES = routes({
   },
   deleteGroup: {
     tag: 'groups',
-    summary: 'Remove a group. Calls that hold its slots finish.',
+    summary: 'Remove a group',
+    description: 'Calls that hold its slots finish.',
     role: 'admin',
     params,
     answers: { 200: changedSchema },
@@ -156,14 +156,17 @@ export const GROUP_ROUTES = routes({
     takesIfMatch: true,
     problems: [404, 409],
   },
-  pauseGroup: switchOnOf('Pause a group. Calls are queued until it is resumed.'),
-  drainGroup: switchOnOf('Drain a group. New calls are rejected; queued and running calls finish.'),
-  resumeGroup: switchOf('Resume a group. Ends a pause and a drain.'),
+  pauseGroup: switchOnOf('Pause a group', 'Calls are queued until the group is resumed.'),
+  drainGroup: switchOnOf(
+    'Drain a group',
+    'New calls are rejected. Queued and running calls finish.',
+  ),
+  resumeGroup: switchOf('Resume a group', 'Ends a pause and a drain.'),
   relearnGroup: {
     tag: 'groups',
     summary: 'Discard what a group has learned about its upstream',
     description:
-      'Ends a pause that the upstream asked for, closes the breaker, and discards the learned limit, in all pools. Use it after the quota was raised, or after the upstream has recovered. Also applies to automatic groups. Used requests, tokens and budgets stay.',
+      'Ends a pause that the upstream asked for, closes the breaker, and discards the learned limit, in all pools. Use it after the quota was raised, or after the upstream has recovered. Also applies to automatic groups. Used requests, tokens and budgets stay as they are.',
     role: 'operator',
     params,
     answers: {
@@ -177,9 +180,9 @@ export const GROUP_ROUTES = routes({
   },
   takeOutMember: {
     tag: 'groups',
-    summary: 'Disable a member. It gets no calls until it is restored.',
+    summary: 'Disable a member',
     description:
-      'Sets `enabled: false` of the member in the configuration, for all current and future pools. Its calls in flight finish. Queued calls go to the other members.',
+      'The member gets no calls until it is restored. Sets `enabled: false` of the member in the configuration, for all current and future pools. Its calls in flight finish. Queued calls go to the other members.',
     role: 'operator',
     params: memberParams,
     answers: { 200: changedGroupSchema },
@@ -191,15 +194,12 @@ export const GROUP_ROUTES = routes({
     tag: 'groups',
     summary: 'Restore a member that is disabled or ejected',
     description:
-      'Sets `enabled: true` of the member in the configuration if necessary. If a refusal ejected the member, all current pools discard it, and the next call shows whether the member serves again.',
+      'Sets `enabled: true` of the member in the configuration if necessary. If the member is ejected, all current pools end the ejection. The next call shows whether its upstream serves calls again.',
     role: 'operator',
     params: memberParams,
     answers: {
       200: changedGroupSchema.extend({
-        pools: z
-          .int()
-          .min(0)
-          .describe('Number of pools in which the member was no longer ejected.'),
+        pools: z.int().min(0).describe('Number of pools that have restored the member.'),
         unreachable: unreachableSchema,
       }),
     },
@@ -231,7 +231,7 @@ export const GROUP_ROUTES = routes({
   releaseLease: {
     tag: 'groups',
     summary: 'Revoke a lease',
-    description: 'Aborts the upstream call first. The slot is free after that.',
+    description: 'Aborts the upstream call first. The slot becomes free after that.',
     role: 'operator',
     params: leaseParams,
     answers: {
@@ -258,7 +258,8 @@ export const GROUP_ROUTES = routes({
   },
   cancelWaiter: {
     tag: 'groups',
-    summary: 'Remove a call from the queue. It is rejected as `cancelled`.',
+    summary: 'Remove a call from the queue',
+    description: 'The call is rejected as `cancelled`.',
     role: 'operator',
     params: waiterParams,
     answers: {

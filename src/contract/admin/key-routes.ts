@@ -21,7 +21,7 @@ export const keyParams = z.strictObject({
 
 const rotationSchema = z.strictObject({
   grace_ms: z.int().min(0).max(2_592_000_000).default(86_400_000).meta({
-    description: 'How long the old key stays valid. 0 means that it is invalid immediately.',
+    description: 'How long the old key stays valid. 0 invalidates it immediately.',
     unit: 'ms',
   }),
 });
@@ -54,14 +54,15 @@ export const KEY_ROUTES = routes({
     tag: 'keys',
     summary: 'List callers without a gateway key that were served within the last hour',
     description:
-      'Lists them by upstream and by the fingerprint of their provider key, so that they can be moved one by one. Counts appear within about a minute. The request queries only the directory.',
+      'Lists them by upstream and by the fingerprint of their provider key, so that you can move them to gateway keys one by one. Counts appear within about a minute. The request queries only the directory.',
     role: 'viewer',
     answers: { 200: keylessSchema },
   },
   createKey: {
     tag: 'keys',
-    summary: 'Create a gateway key. It is shown only once.',
-    description: 'Headgate stores only its SHA-256. The key is valid within 5 seconds everywhere.',
+    summary: 'Create a gateway key',
+    description:
+      'The key is shown only once, because Headgate stores only its SHA-256. The key is valid within 5 seconds everywhere.',
     role: 'admin',
     body: keyDocumentSchema,
     answers: { 201: newKeySchema },
@@ -103,8 +104,9 @@ export const KEY_ROUTES = routes({
   },
   rotateKey: {
     tag: 'keys',
-    summary: 'Rotate a gateway key. The new key is shown only once.',
-    description: 'The old key stays valid for `grace_ms`. Keys before it become invalid.',
+    summary: 'Rotate a gateway key',
+    description:
+      'The new key is shown only once. The old key stays valid for `grace_ms`. Keys before it become invalid.',
     role: 'admin',
     params: keyParams,
     body: rotationSchema,
@@ -163,7 +165,8 @@ export const ACCESS_ROUTES = routes({
   },
   createAdminKey: {
     tag: 'access',
-    summary: 'Create an admin key. It is shown only once.',
+    summary: 'Create an admin key',
+    description: 'The key is shown only once.',
     role: 'admin',
     body: adminKeyDocumentSchema,
     answers: { 201: newAdminKeySchema },

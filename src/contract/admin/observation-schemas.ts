@@ -14,7 +14,7 @@ const tenantTime = z.object({
   tenant: z.string().describe('Tenant, cut to 128 characters.'),
   ms: amount.meta({
     description:
-      'Total time. For held slots, slots times time. A minimum if several pools or minutes are combined.',
+      'Total time. For held slots, the sum over the slots. A lower bound if several pools or minutes are combined.',
     unit: 'ms',
   }),
 });
@@ -26,7 +26,7 @@ export const gapSchema = z.object({
   why: z
     .enum(['before', 'absent', 'lost', 'unreachable'])
     .describe(
-      '`before`: the group did not exist yet, or its calls had not created it yet. `absent`: there was no such group. `lost`: a pool was restarted with calls in flight. `unreachable`: no pool responded.',
+      '`before`: the group did not exist yet. A group that calls create exists from its first call. `absent`: there was no such group. `lost`: a pool was restarted with calls in flight. `unreachable`: no pool responded.',
     ),
   partition: partition.describe('Partition. null if the group is not split.'),
 });
@@ -70,7 +70,7 @@ export const historyPointSchema = z
     cost_usd: amount.meta({ description: 'Cost of the calls.', unit: 'USD' }),
     waited_for: tally.exactOptional().meta({
       description:
-        'Waits that ended in the step, with or without a slot, by wait reason. This field and those below are absent from an older release.',
+        'Waits that ended in the step, with or without a slot, by wait reason. Absent from an older release, as are the fields below.',
       unit: 'calls',
     }),
     waited_for_ms: z
@@ -199,7 +199,7 @@ export const callsSchema = z.object({
         .int()
         .min(0)
         .describe(
-          'Number of pools that were not queried, because there are too many or it took too long. To query them, name a group.',
+          'Number of pools that were not queried, because there are too many or it took too long. To query them, set `group`.',
         ),
     })
     .describe('Extent of the search.'),

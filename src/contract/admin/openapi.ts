@@ -110,7 +110,7 @@ const TITLES: Record<number, string> = {
   403: 'Not allowed for this role, or disabled because `ADMIN_TOKEN` is not set.',
   404: 'Not found.',
   409: 'Conflict with the current state.',
-  412: 'The configuration has changed. `If-Match` names another version.',
+  412: 'The configuration has changed since the version in `If-Match`.',
   413: 'The body is too large.',
   415: 'The `Content-Type` is missing, or is not JSON or YAML.',
   422: 'Invalid values. `errors` has the path of each field.',
@@ -123,7 +123,7 @@ const INFO = {
   title: 'Headgate admin API',
   version: '1',
   description:
-    'Manage groups, upstreams and keys, and observe their state. Problems follow RFC 9457. Responses to changes have the new version as `ETag`. Send it back as `If-Match` to reject a change if the configuration has changed in the meantime.',
+    'Manage groups, upstreams and keys, and observe their state. Problems follow RFC 9457. Responses to changes have the new version as `ETag`. Send it as `If-Match` to reject a change if the configuration has changed in the meantime.',
 };
 
 /** The admin API as OpenAPI 3.1, generated from the schemas that validate its requests. */
@@ -151,7 +151,12 @@ export function openApiDocument(): OpenApiDocument {
       schemas: { ...answers.named(), ...bodies.named() },
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: '`ADMIN_TOKEN`, or an admin key.' },
-        session: { type: 'apiKey', in: 'cookie', name: 'headgate_session' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'headgate_session',
+          description: 'Session of a browser, as created by `POST /session`.',
+        },
       },
     },
   };
@@ -201,7 +206,7 @@ function parameters(route: AdminRoute): OpenApiParameter[] {
     }
   }
   if (route.takesIfMatch === true) {
-    const description = '`ETag` of the version to change.';
+    const description = '`ETag` of the version to change. Absent means any version.';
     const schema = { type: 'string' };
     list.push({ name: 'If-Match', in: 'header', required: false, schema, description });
   }

@@ -24,11 +24,11 @@ const plannedSchema = z.object({
     .describe('Consequences of the change that you may not expect, one sentence each.'),
   refuses: z
     .object({
-      calls: count.meta({ description: 'Number of calls of the last hour.', unit: 'calls' }),
+      calls: count.meta({ description: 'Number of all calls of the last hour.', unit: 'calls' }),
       is_part: z
         .boolean()
         .describe(
-          'Whether some pools were not queried or did not respond, so that there may be more calls.',
+          'Whether some pools were not queried or did not respond. There may then be more calls.',
         ),
       refused: z
         .array(
@@ -60,9 +60,7 @@ const plannedSchema = z.object({
         )
         .describe('Calls by the reason for which they would be rejected.'),
     })
-    .describe(
-      'Calls like those of the last hour that pass today, and that the change would reject.',
-    ),
+    .describe('Calls of the last hour that are allowed now, and that the change would reject.'),
 });
 
 /** Immediate effect of a change of a group. Figures of a split group cover all its pools. */
@@ -219,7 +217,7 @@ export const PREVIEW_ROUTES = routes({
     tag: 'groups',
     summary: 'Preview a change of a group',
     description:
-      'The body is that of `PUT`, or with `as=patch` that of `PATCH`. Errors are the same, too.',
+      'The body is that of `PUT /groups/{name}`, or with `as=patch` that of `PATCH`. Errors are the same as there.',
     role: 'viewer',
     params: z.strictObject({
       name: z.string().min(1).max(300).describe('URL-encoded name of the group.'),

@@ -21,9 +21,7 @@ const partitionStatusSchema = z.union([
     retired: z
       .literal(true)
       .exactOptional()
-      .describe(
-        'Whether the partition gets no new calls. It is listed until its last lease has ended.',
-      ),
+      .describe('The partition gets no new calls. It is listed until its last lease has ended.'),
   }),
   z.object({ partition, error: poolError }),
 ]);
@@ -34,7 +32,7 @@ export const stoppedSchema = z
   .max(SCOPES_SHOWN_MAX)
   .exactOptional()
   .describe(
-    'Stopped calls (models, service tiers and keys), without duplicates and at most 64. Present only if the state is `partly paused`.',
+    'Stopped calls (models, service tiers and keys), at most 64. Absent unless the state is `partly paused`.',
   );
 
 /** An upstream of a group, with its state as observed by this group. */
@@ -42,7 +40,7 @@ const upstreamAtGroupSchema = upstreamCallsSchema.extend({
   state: z
     .enum(['ok', 'partly paused', 'waiting', 'open'])
     .describe(
-      '`open`: the breaker is not closed. `waiting`: all calls are paused until `paused_until`. `partly paused`: the upstream refuses only the calls in `stopped`, and all others start as usual. If a group without members called several upstreams, the one that refused last has the state of the group.',
+      '`ok`: calls start as usual. `partly paused`: the upstream refuses only the calls in `stopped`, and all others start as usual. `waiting`: all calls are paused until `paused_until`. `open`: the breaker is not closed. If a group without members called several upstreams, the one that refused last has the state of the group.',
     ),
   paused_until: z.iso
     .datetime()
@@ -87,7 +85,7 @@ export const groupStatusSchema = z
     state: z
       .enum(GROUP_STATES)
       .describe(
-        'State of the group, as on the dashboard. `refused by upstream`: the upstream refused all calls of the last minute, or answered them with an error status. `nothing served`: they all failed or were refused for another reason (see `lately`). `full`: all slots are in use. `partly paused`: the upstream refuses a model, service tier or key (see `scopes` and `about`), and all other calls start as usual. `rate limited`: see `rate_used_up`. `budget spent`: see `budget_spent`. `limit.source` shows whether the limit is learned.',
+        'State of the group, as on the dashboard. `flowing`: calls start as usual. `broken`: the breaker is not closed. `refused by upstream`: the upstream refused all calls of the last minute, or answered them with an error status. `nothing served`: all calls of the last minute failed for another reason (see `lately`). `full`: all slots are in use. `partly paused`: the upstream refuses a model, service tier or key (see `scopes` and `about`), and all other calls start as usual. `rate limited`: see `rate_used_up`. `budget spent`: see `budget_spent`. `limit.source` shows whether the limit is learned.',
       ),
     ...gaugesSchema.shape,
     waiting_elsewhere: waitingElsewhereSchema
@@ -108,7 +106,9 @@ export const groupStatusSchema = z
     error: z
       .string()
       .exactOptional()
-      .describe('Set if a pool did not respond. The figures are then those of the other pools.'),
+      .describe(
+        'Why a pool did not respond. The figures cover only the other pools. Absent if all pools responded.',
+      ),
     partitions: z
       .array(partitionStatusSchema)
       .describe('Pools of a split group. Empty if the group is not split.'),
@@ -117,7 +117,7 @@ export const groupStatusSchema = z
 
 export const leaseSchema = leaseInfoSchema
   .extend({ partition })
-  .describe('A lease: the hold of a call on slots.');
+  .describe('A lease: slots that a call holds.');
 
 export const waiterSchema = waiterInfoSchema
   .extend({ partition })

@@ -33,7 +33,7 @@ const versionSchema = z.object({
   actor: z
     .string()
     .describe(
-      'Actor that created it. Empty for a release without stored versions. The audit log may have it.',
+      'Actor that created it. Empty if a release without stored versions created it. The audit log may then name the actor.',
     ),
   action: z.string().describe('Action that created it, such as `group openai-shared: patch`.'),
 });

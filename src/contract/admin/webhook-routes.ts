@@ -54,7 +54,8 @@ export const WEBHOOK_ROUTES = routes({
   },
   deleteWebhook: {
     tag: 'configuration',
-    summary: 'Remove the receiver of warnings. They are still logged.',
+    summary: 'Remove the receiver of warnings',
+    description: 'Warnings are still logged.',
     role: 'admin',
     hasEtag: true,
     takesIfMatch: true,

@@ -63,7 +63,7 @@ export const configSchema = z.strictObject({
     .max(100)
     .default([])
     .describe(
-      'Origins of web pages that may send calls and use `/status` and the admin API. They authenticate with a key or token in a header, never with a cookie. Write each origin exactly as browsers send it, with any scheme: `https://app.example.com`, `app://obsidian.md`, `chrome-extension://…`. `null` stands for all pages without an origin, including sandboxed frames of any site. If empty, CORS is disabled.',
+      'Origins of web pages that may send calls and use `/status` and the admin API. They authenticate with a key or token in a header, never with a cookie. Write each origin exactly as browsers send it, with any scheme, such as `https://app.example.com`, `app://obsidian.md` or `chrome-extension://…`. `null` stands for all pages without an origin, including sandboxed frames of any site. If empty, CORS is disabled.',
     ),
 });
 

@@ -115,7 +115,7 @@ const queueSchema = z.strictObject({
   }),
   age_credit_ms: z.int().min(0).max(86_400_000).nullable().default(120_000).meta({
     description:
-      'How much older a call can count because of the age of its agent run. 0 means first come, first served. null means strictly the oldest run first.',
+      'Maximum head start in the queue that a call gets from the age of its agent run. 0 means first come, first served. null means strictly the oldest run first.',
     unit: 'ms',
   }),
   lane_shares: z
@@ -156,7 +156,7 @@ const queueSchema = z.strictObject({
     .strictObject({
       after_ms: z.int().min(0).max(3_600_000).nullable().default(null).meta({
         description:
-          'Streams that are queued longer receive SSE comments or similar signs of life. null means only streams that ask with `headgate-keepalive: sse`.',
+          'Streams that are queued for longer than this receive SSE comments, or similar keep-alive data. null means only streams that request it with `headgate-keepalive: sse`.',
         unit: 'ms',
       }),
       every_ms: z.int().min(1_000).max(120_000).default(15_000).meta({
@@ -165,7 +165,7 @@ const queueSchema = z.strictObject({
       }),
     })
     .prefault({})
-    .describe('Signs of life on queued streams.'),
+    .describe('Keep-alive data on queued streams.'),
   nested: z
     .enum(['reject', 'pass'])
     .default('reject')
@@ -231,9 +231,9 @@ export const groupSchema = z
       ),
     limits: limitsSchema
       .prefault({})
-      .describe('Limits. A call needs a slot and its part of every rate.'),
+      .describe('Limits of the group. A call needs a slot, and room in every rate limit.'),
     members: membersSchema.describe(
-      'Where calls of the group run: keys, accounts, deployments or regions. If empty, calls run at the upstream that they are sent to.',
+      'Where calls of the group run: keys, accounts, deployments or regions. If empty, each call runs at the upstream that it is sent to.',
     ),
     affinity: affinitySchema
       .nullable()
@@ -293,7 +293,7 @@ export const groupSchema = z
       unit: 'of the limit',
     }),
     warn_wait_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({
-      description: 'Warns if calls wait longer. null means half of `queue.timeout_ms`.',
+      description: 'Warns if calls wait longer than this. null means half of `queue.timeout_ms`.',
       unit: 'ms',
     }),
     on_unavailable: onUnavailableSchema
@@ -306,14 +306,14 @@ export const groupSchema = z
       .nullable()
       .default(null)
       .describe(
-        'Where Cloudflare creates the objects of the group. This is a hint. It takes effect with the first call to an object.',
+        'Where Cloudflare creates the objects of the group. This is a hint, and takes effect with the first call to an object. null lets Cloudflare choose.',
       ),
     jurisdiction: z
       .enum(JURISDICTIONS)
       .nullable()
       .default(null)
       .describe(
-        'Where the objects of the group must stay. A change creates new objects. Self-hosted, it only hashes the names of partitions.',
+        'Where the objects of the group must stay. null means anywhere. A change creates new objects. Self-hosted, it only hashes the names of partitions.',
       ),
     paused: z.boolean().default(false).describe('Queues all calls, and starts none.'),
     draining: z

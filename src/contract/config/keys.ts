@@ -14,7 +14,10 @@ const keyHash = z
 /** An RFC 3339 time in UTC: `2026-11-20T10:00:00Z`. */
 const instantText = z.iso.datetime({ error: 'expected an instant like 2026-11-20T10:00:00Z' });
 
-const createdAt = instantText.nullable().default(null).describe('Time of creation, in UTC.');
+const createdAt = instantText
+  .nullable()
+  .default(null)
+  .describe('Time of creation, in UTC. null if it is unknown.');
 const expiresAt = instantText
   .nullable()
   .default(null)
@@ -86,7 +89,9 @@ export const gatewayKeySchema = z.strictObject({
     })
     .nullable()
     .default(null)
-    .describe('The key before a rotation, which stays valid for a while. null if there is none.'),
+    .describe(
+      'The key before the last rotation, which stays valid until `expires_at`. null if there is none.',
+    ),
 });
 
 /** Roles of the admin API, least first. Each role includes the roles before it. */
@@ -105,7 +110,7 @@ export const adminKeySchema = z.strictObject({
   role: z
     .enum(ADMIN_ROLES)
     .describe(
-      'A viewer reads, an operator also handles calls, and an admin can change everything.',
+      '`viewer` can read. `operator` can also act on calls and pause groups. `admin` can change everything.',
     ),
   created_at: createdAt,
   expires_at: expiresAt,

@@ -93,7 +93,7 @@ export const limitsSchema = z.strictObject({
   }),
   burst: z.number().min(0.001).max(1).nullable().default(null).meta({
     description:
-      "Part of a minute's quantity that may start at once, at least one request. No minute exceeds the limit. null means the quantity of 10 seconds.",
+      "Share of a minute's requests or tokens that may start at once, at least one request. No minute exceeds the limit. null means the share of 10 seconds.",
     unit: 'of a minute',
   }),
   budget_usd: budgetSchema

@@ -29,7 +29,7 @@ export const memberSchema = z.strictObject({
     .prefault({})
     .describe('Limits of this member. Limits of the group apply to all members together.'),
   weight: z.number().min(0.01).max(1_000).default(1).meta({
-    description: 'Its share of the calls among members of its tier with room.',
+    description: 'Its share of the calls among the members of its tier that have room.',
     unit: 'parts',
   }),
   tier: z.int().min(1).max(10).default(1).meta({

@@ -17,11 +17,12 @@ export const holdsSchema = z.strictObject({
     unit: 'ms',
   }),
   cancel_cooldown_ms: cooldown.default('auto').meta({
-    description: 'The same after a canceled call. `auto`: as after a successful call.',
+    description:
+      'How long a slot stays unavailable after a canceled call. `auto`: as after a successful call.',
     unit: 'ms',
   }),
   failure_hold_ms: z.int().min(0).max(60_000).default(2_000).meta({
-    description: 'The same after a 429 or 5xx from the upstream.',
+    description: 'How long a slot stays unavailable after a 429 or 5xx from the upstream.',
     unit: 'ms',
   }),
   idle_ms: z.int().min(1).max(86_400_000).nullable().default(600_000).meta({
@@ -31,7 +32,7 @@ export const holdsSchema = z.strictObject({
   }),
   stalled_ms: z.int().min(1).max(86_400_000).nullable().default(60_000).meta({
     description:
-      'Longest time in which the caller reads nothing of the response, or by which its upload may fall behind `upload_min_bytes_per_s`, before the call is cut. null means no limit.',
+      'Longest time that a caller may read nothing of the response, or fall behind `upload_min_bytes_per_s` with its upload, before the call is cut. null means no limit.',
     unit: 'ms',
   }),
   upload_min_bytes_per_s: z.int().min(0).max(1_000_000).default(UPLOAD_MIN_BYTES_PER_S).meta({
@@ -45,7 +46,7 @@ export const holdsSchema = z.strictObject({
   }),
   max_run_ms: z.int().min(0).max(86_400_000).default(MAX_RUN_MS).meta({
     description:
-      'Longest time that a run keeps the slot of the call that started it while it continues at the upstream after the response, such as a background response, a run of an assistant, or a video. With 0, runs hold no slot.',
+      'Longest time that a run keeps the slot of the call that started it. A run continues at the upstream after the response, such as a background response, a run of an assistant, or a video. With 0, runs hold no slot.',
     unit: 'ms',
   }),
 });
@@ -79,7 +80,7 @@ export const breakerSchema = z.strictObject({
 export const feedForwardSchema = z.strictObject({
   keep_requests: z.number().min(0).max(1_000).default(2).meta({
     description:
-      'Pauses when headers of the upstream report fewer remaining requests than this, or than `keep_share` if that is less.',
+      'Pauses when headers of the upstream report fewer remaining requests than this or than `keep_share`, whichever is lower.',
     unit: 'requests',
   }),
   keep_tokens: z.number().min(0).max(1_000_000_000).nullable().default(null).meta({
@@ -109,7 +110,7 @@ export const retriesSchema = z.strictObject({
     unit: 'bytes',
   }),
   budget: z.number().min(0).max(1).default(0.1).meta({
-    description: 'Retries as a share of recent calls to the upstream, per isolate.',
+    description: 'Maximum retries as a share of recent calls to the upstream, per isolate.',
     unit: 'of calls',
   }),
 });

@@ -131,13 +131,13 @@ export const upstreamSchema = z
       ),
     account_by: accountBy.default('auto').meta({
       description:
-        "What identifies the account of a caller's own key. Keys of one account share an automatic group. `auto`: what is known about the provider. `key`: each key is an account. `claim:<name>`: a claim of keys that are JSON Web Tokens. `answer:<header>`: a response header of the upstream. `header:<name>`: a request header, only for callers with a gateway key.",
+        "What identifies the account of a caller's own key. Keys of one account share an automatic group. `auto`: depends on the provider. `key`: each key is an account. `claim:<name>`: a claim of keys that are JSON Web Tokens. `answer:<header>`: a response header of the upstream. `header:<name>`: a request header, only for callers with a gateway key.",
     }),
     websocket: z
       .enum(['auto', 'session', 'turns', 'off'])
       .default('auto')
       .describe(
-        'How WebSockets are handled. `auto`: realtime routes are sessions, which hold their slot from the upgrade to the close; Responses are handled turn by turn if the provider supports it. `turns`: Responses are handled turn by turn at this upstream, too. `session`: every WebSocket is a session. `off`: WebSockets are rejected.',
+        'How WebSockets are handled. `auto`: realtime routes are sessions, which hold their slot from the upgrade to the close. Responses are handled turn by turn if the provider supports it. `turns`: Responses are always handled turn by turn. `session`: every WebSocket is a session. `off`: WebSockets are rejected.',
       ),
     turn_connections_each: z.int().min(1).max(10_000).default(TURN_CONNECTIONS_EACH).meta({
       description:
@@ -154,7 +154,7 @@ export const upstreamSchema = z
       .enum(['rewrite', 'pass'])
       .default('rewrite')
       .describe(
-        'Redirects, and other addresses in headers, outside of `base_url`. `rewrite`: only addresses below `base_url` reach callers, as addresses of Headgate; any other redirect is answered with 502 `upstream_redirects`. `pass`: all addresses reach callers, whose clients may send their keys to those hosts.',
+        'Redirects, and other addresses in headers, outside of `base_url`. `rewrite`: only addresses below `base_url` reach callers, as addresses of Headgate. Other redirects are answered with 502 `upstream_redirects`. `pass`: all addresses reach callers. Their clients may then send their keys to those hosts.',
       ),
     request_headers: z
       .array(

@@ -23,12 +23,9 @@ export const SLOTS_LIMIT_CONFIGURED = gauge('slots_limit_configured', 'Configure
 export const SLOTS_IN_USE = gauge('slots_in_use', 'Slots held by calls.');
 export const SLOTS_BY_KIND = gauge(
   'slots_in_use_by_kind',
-  'Slots held by holders other than calls, by kind.',
+  'Slots in use by holders other than proxied calls, by kind.',
 );
-export const SLOTS_COOLING = gauge(
-  'slots_cooling',
-  'Slots that are unavailable for a moment after a call.',
-);
+export const SLOTS_COOLING = gauge('slots_cooling', 'Slots in cool-down after a call.');
 export const COOLDOWN = gauge(
   'cooldown_seconds',
   'Time for which a slot stays unavailable after a successful call, as configured or learned.',
@@ -38,7 +35,10 @@ export const SLOTS_ORPHANED = gauge(
   'slots_unclaimed',
   'Orphaned slots: calls from before the last reset may still hold them.',
 );
-export const SLOTS_PREFETCHED = gauge('slots_lent', 'Prefetched slots of isolates without a call.');
+export const SLOTS_PREFETCHED = gauge(
+  'slots_lent',
+  'Prefetched slots that Workers hold without a call.',
+);
 export const QUEUE_LENGTH = gauge('queue_length', 'Queued calls, by lane.');
 export const QUEUE_REASONS = gauge(
   'queue_waits_for',
@@ -60,14 +60,14 @@ export const BREAKER = gauge(
 );
 export const SCOPES_STOPPED = gauge(
   'scopes_stopped',
-  'Scopes whose calls are held, by kind of scope and cause.',
+  'Scopes whose calls are held back, by kind of scope and cause.',
 );
 export const SCOPE_QUEUED = gauge(
   'queue_held_by_scope',
-  'Queued calls that a scope holds, by kind of scope.',
+  'Queued calls that a scope holds back, by kind of scope.',
 );
 export const RATE_LIMIT = gauge('rate_limit', 'Limit of requests or tokens.');
-export const RATE_LEFT = gauge('rate_left', 'Requests or tokens that can start now under a limit.');
+export const RATE_LEFT = gauge('rate_left', 'Requests or tokens available now under a limit.');
 export const SPENT = gauge('budget_spent_usd', 'Spend in the current UTC period.');
 export const BUDGET = gauge('budget_limit_usd', 'Budget of a UTC period.');
 export const RESERVED = gauge('budget_reserved_usd', 'Estimated cost of calls in flight.');
@@ -98,14 +98,17 @@ export const REFUSED = counter(
   'refusals',
   'Calls that Headgate rejected, by reason, in groups or before they reached one.',
 );
-export const LEFT = counter('departures', 'Queued calls whose callers left.');
+export const LEFT = counter('departures', 'Queued calls whose callers disconnected.');
 export const MOVED = counter('moves', 'Queued calls that were routed again.');
 export const ENDED = counter('leases_ended', 'Leases that ended, by outcome.');
 export const CUT = counter('calls_cut', 'Calls that Headgate cut, by reason.');
-export const RESURRECTED = counter('leases_resurrected', 'Expired leases that were resumed.');
+export const RESURRECTED = counter(
+  'leases_resurrected',
+  'Expired leases that were resumed, and first calls of new keys of an account.',
+);
 export const REFUSALS = counter('upstream_refusals', 'Refusals of the upstream, by kind.');
 export const REPORTS = counter('lease_reports', 'Refusals reported by lease holders, by outcome.');
-export const TOKENS = counter('tokens', 'Tokens as limits count them.');
+export const TOKENS = counter('tokens', 'Tokens of the calls, as limits count them.');
 export const COST = counter('cost_usd', 'Cost of the calls.');
 export const PASSED = counter(
   'passed_unlimited',
@@ -113,7 +116,7 @@ export const PASSED = counter(
 );
 export const WOULD_WAIT = counter(
   'dry_run_would_wait',
-  'Calls that would have waited, in a dry run.',
+  'Calls in a dry run that would have waited.',
 );
 export const VIOLATIONS = counter(
   'invariant_violations',
