@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Checks that a type name stands for one thing in the whole repository, and that it is not one of the vague names
- * below. Classes, types, interfaces and enums share one namespace here.
+ * Checks that each type name is unique in the repository and is not one of the vague names below. Classes, types,
+ * interfaces and enums share one namespace.
  */
 const VAGUE = /^(Told|Asked|Way|Known|Place|Said|Who|Props)$/;
 const DECLARATION =

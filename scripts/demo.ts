@@ -38,23 +38,21 @@ async function measure(
   return { ...round, peak: upstream.stats().peak };
 }
 
-function compare(straight: MeasuredRound, through: MeasuredRound): void {
+function compare(direct: MeasuredRound, through: MeasuredRound): void {
   const rows: readonly (readonly [string, (round: MeasuredRound) => string])[] = [
-    ['answers 429', ({ refused }) => String(refused)],
+    ['429 responses', ({ refused }) => String(refused)],
     ['calls completed', ({ completed }) => `${completed} of ${CALLS}`],
-    ['peak in flight, counted by the upstream', ({ peak }) => String(peak)],
+    ['peak concurrency at the upstream', ({ peak }) => String(peak)],
     ['total time', ({ totalMs }) => `${(totalMs / 1_000).toFixed(1)} s`],
   ];
-  console.log(`\n${''.padEnd(41)}${'straight'.padStart(12)}${'Headgate'.padStart(12)}`);
+  console.log(`\n${''.padEnd(41)}${'direct'.padStart(12)}${'Headgate'.padStart(12)}`);
   for (const [name, value] of rows) {
-    console.log(
-      `  ${name.padEnd(39)}${value(straight).padStart(12)}${value(through).padStart(12)}`,
-    );
+    console.log(`  ${name.padEnd(39)}${value(direct).padStart(12)}${value(through).padStart(12)}`);
   }
 }
 
 async function main(): Promise<boolean> {
-  console.log('Starting Headgate on workerd, and an upstream that allows 3 calls at a time ...');
+  console.log('Starting Headgate on workerd, and an upstream that allows 3 concurrent calls ...');
   const dataDir = await mkdtemp(join(tmpdir(), 'headgate-demo-'));
   const upstream = await startStrictUpstream({
     limit: LIMIT,
@@ -64,11 +62,11 @@ async function main(): Promise<boolean> {
   try {
     const serve = await startServe({ port: 0, dataDir, config: configuration(upstream) });
     try {
-      console.log(`\n${CALLS} streaming calls straight to the upstream:\n`);
-      const straight = await measure(upstream, `${upstream.url}/v1`, 'sent');
+      console.log(`\n${CALLS} streaming calls directly to the upstream:\n`);
+      const direct = await measure(upstream, `${upstream.url}/v1`, 'sent');
       console.log(`\nThe same ${CALLS} calls through Headgate:\n`);
       const through = await measure(upstream, `${serve.url}/practice/v1`, 'queued');
-      compare(straight, through);
+      compare(direct, through);
       return through.refused === 0 && through.completed === CALLS && through.peak === LIMIT;
     } finally {
       await serve.stop();
@@ -80,13 +78,13 @@ async function main(): Promise<boolean> {
 }
 
 try {
-  const kept = await main();
+  const isWell = await main();
   console.log(
-    kept
-      ? `\nThrough Headgate: no 429, every call completed, never more than ${LIMIT} in flight.`
-      : '\nHeadgate did not keep its promise: see the table.',
+    isWell
+      ? `\nThrough Headgate: no 429, all calls completed, at most ${LIMIT} in flight.`
+      : `\nThe demo failed: through Headgate, a call failed or the peak was not ${LIMIT}. See the table.`,
   );
-  process.exitCode = kept ? 0 : 1;
+  process.exitCode = isWell ? 0 : 1;
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

@@ -15,32 +15,31 @@ import { allowedHosts, readAllowedHost } from './serve/allowed-hosts.ts';
 import { makePrivate } from './serve/private-folder.ts';
 
 const LIMIT = 3;
-/** The option of wrangler that names the folder of its state. */
+/** Wrangler's option for the folder of its state. */
 const PERSIST_TO = /^--persist-to(?:=|$)/;
 
-/** The option that adds a served host. wrangler does not know it. */
+/** The option that adds a served host name. It is not passed to wrangler. */
 const ALLOW_HOST = '--allow-host';
 
 const PRACTICE = { limit: LIMIT, chunks: 20, chunkDelayMs: 200 };
 
-/** Headgate's port where none is asked for. */
 const DEFAULT_PORT = 8787;
 
-/** Maximum pairs of ports that are tried: more than anybody runs at a time on one machine. */
-const PAIRS_TRIED = 50;
+/** Maximum pairs of ports to try, which is more than the servers that run on one machine. */
+const PAIRS_MAX = 50;
 
 interface PracticeUpstream {
   readonly port: number;
   readonly upstream: StrictUpstream;
 }
 
-/** Reads the token of `.dev.vars`; null: there is none. */
+/** Reads the token in `.dev.vars`. null if there is none. */
 async function storedToken(): Promise<string | null> {
   const text = await readFile(join(ROOT, '.dev.vars'), 'utf8').catch(() => '');
   const written = /^\s*ADMIN_TOKEN\s*=\s*(.+?)\s*$/m.exec(text)?.[1] ?? '';
   const { value, fault } = cleanSecret(written.replace(/^(["'])(.*)\1$/, '$2'));
   if (fault === null || fault === 'is not set') return value;
-  throw new Error(`ADMIN_TOKEN in .dev.vars ${fault}. Write it again without them.`);
+  throw new Error(`ADMIN_TOKEN in .dev.vars ${fault}. Set it again without them.`);
 }
 
 function isFree(port: number): Promise<boolean> {
@@ -55,22 +54,23 @@ const startPractice = (port: number): Promise<StrictUpstream | null> =>
   startStrictUpstream({ ...PRACTICE, port }).catch(() => null);
 
 /**
- * Takes the usual two ports if they are free, so that a stored configuration stays true; otherwise the next
- * two. Whoever holds the second, the practice upstream's, may use the first: two that start at the
- * same time do not meet.
+ * Uses the default pair of ports if it is free, so that a stored configuration stays valid, and otherwise the next free
+ * pair. The practice upstream's port is claimed first, so two processes that start at the same time do not collide.
  */
-async function firstFreePlace(): Promise<PracticeUpstream> {
-  const end = DEFAULT_PORT + 2 * PAIRS_TRIED;
+async function firstFreePair(): Promise<PracticeUpstream> {
+  const end = DEFAULT_PORT + 2 * PAIRS_MAX;
   for (let port = DEFAULT_PORT; port < end; port += 2) {
     const upstream = await startPractice(port + 1);
     if (upstream === null) continue;
     if (await isFree(port)) return { port, upstream };
     await upstream.close();
   }
-  throw new Error(`From ${DEFAULT_PORT} to ${end} no two ports are free. Choose one with --port.`);
+  throw new Error(
+    `No two adjacent ports are free from ${DEFAULT_PORT} to ${end}. Choose a port with --port.`,
+  );
 }
 
-async function placeAt(port: number): Promise<PracticeUpstream> {
+async function pairAt(port: number): Promise<PracticeUpstream> {
   return {
     port,
     upstream: (await startPractice(port + 1)) ?? (await startStrictUpstream(PRACTICE)),
@@ -84,7 +84,7 @@ const practice = (baseUrl: string): Record<string, unknown> => ({
   openai_at: '/v1',
 });
 
-/** Writes the practice configuration, or leads an older one to where the upstream is now. */
+/** Writes the practice configuration, or updates the upstream's address in a stored one. */
 async function configure(target: AdminTarget, baseUrl: string): Promise<void> {
   const first = {
     upstreams: [practice(baseUrl)],
@@ -108,7 +108,7 @@ async function configure(target: AdminTarget, baseUrl: string): Promise<void> {
   await writeConfig(target, stored.etag, JSON.stringify(config), 'application/json');
 }
 
-/** Finds the data folder. Two processes must not write to one database at the same time. */
+/** Returns the data folder. Each port has its own, because two processes must not write to the same database. */
 function stateOf(passed: readonly string[], port: number): string {
   const at = passed.findIndex((one) => PERSIST_TO.test(one));
   const given = passed[at]?.split('=')[1] ?? passed[at + 1];
@@ -116,7 +116,7 @@ function stateOf(passed: readonly string[], port: number): string {
   return absolute(ROOT, at === -1 ? join('.wrangler', own) : (given ?? ''));
 }
 
-/** Removes the additional served hosts from the arguments, and returns them. */
+/** Removes the additional host names from the arguments and returns them. */
 function takeAllowedHosts(passed: string[]): string[] {
   const given: string[] = [];
   for (let at = passed.indexOf(ALLOW_HOST); at !== -1; at = passed.indexOf(ALLOW_HOST)) {
@@ -126,18 +126,18 @@ function takeAllowedHosts(passed: string[]): string[] {
   return given;
 }
 
-/** Lists the served hosts, unless another option sets the address to listen on. */
+/** Returns the variable with the served hosts, unless another option sets the address to listen on. */
 async function hostsOf(passed: readonly string[], given: readonly string[]): Promise<string[]> {
   if (passed.some((one) => /^--ip(?:=|$)/.test(one))) return [];
   const hosts = await allowedHosts('127.0.0.1', given);
   return hosts === null ? [] : ['--var', `ALLOWED_HOSTS:${hosts}`];
 }
 
-/** Passes a token in a private file: every user of the machine can read the arguments of a process. */
+/** Passes the token in a private file, because every user of the machine can read the arguments of a process. */
 async function withToken(state: string, adminToken: string): Promise<string[]> {
   const path = join(state, 'admin-token.env');
   await writeFile(path, `ADMIN_TOKEN=${adminToken}\n`, { mode: 0o600 });
-  // Node reads the option too, and exits if there is no such file.
+  // Node reads this option too, and exits if the file does not exist.
   const all = [join(ROOT, '.dev.vars'), path].filter((one) => existsSync(one));
   return all.flatMap((one) => ['--env-file', one]);
 }
@@ -146,13 +146,13 @@ function describe(url: string, token: string, upstream: StrictUpstream): void {
   const body = `'{"model": "practice", "stream": true, "messages": [{"role": "user", "content": "Hello!"}]}'`;
   console.log(`
 Headgate      ${url}
-practice      ${upstream.url}, allows ${LIMIT} calls at a time and needs no key
+practice      ${upstream.url}, allows ${LIMIT} concurrent calls and requires no key
 dashboard     ${signInAddress(url, token)}
 admin token   ${token}
 
-A streaming call; start more than ${LIMIT} of them and see them wait:
+A streaming call. Start more than ${LIMIT} at once to see them queue:
   curl -N ${url}/practice/v1/chat/completions -H 'content-type: application/json' -H 'authorization: Bearer any' -d ${body}
-Who holds a slot, who waits:
+The state of the groups:
   curl ${url}/admin/api/status -H 'authorization: Bearer ${token}'
 The configuration:
   curl ${url}/admin/api/config -H 'authorization: Bearer ${token}'
@@ -163,8 +163,8 @@ async function main(): Promise<number> {
   const passed = process.argv.slice(2);
   const given = takeAllowedHosts(passed);
   const at = passed.indexOf('--port');
-  const place = at === -1 ? firstFreePlace() : placeAt(Number(passed[at + 1]));
-  const { port, upstream } = await place;
+  const pair = at === -1 ? firstFreePair() : pairAt(Number(passed[at + 1]));
+  const { port, upstream } = await pair;
   const stored = await storedToken();
   const adminToken = stored ?? randomBytes(18).toString('base64url');
   const state = stateOf(passed, port);
@@ -174,7 +174,7 @@ async function main(): Promise<number> {
     'dev',
     '--ip',
     '127.0.0.1',
-    // Any: by itself wrangler looks for a free one and takes it later, when somebody else may have.
+    // With 0, the system assigns a port. Wrangler would search for a free one and open it later, when it may be in use.
     '--inspector-port',
     '0',
     '--var',
@@ -198,13 +198,13 @@ async function main(): Promise<number> {
     wrangler.once('exit', (code) => resolve(code ?? 0));
   });
   const terminate = (): boolean => wrangler.kill('SIGTERM');
-  // A Ctrl-C in the terminal reaches wrangler too, and it may end in good order by itself.
+  // A Ctrl-C in the terminal also reaches wrangler, which may exit in an orderly way on its own.
   process.on('SIGINT', () => setTimeout(terminate, 1_000).unref());
   process.on('SIGTERM', terminate);
   const url = `http://127.0.0.1:${port}`;
   if (await untilReady(url, () => wrangler.exitCode !== null)) {
     await configure({ url, adminToken }, upstream.url).catch((error: unknown) => {
-      console.error('The practice configuration was not written:', error);
+      console.error('Cannot write the practice configuration:', error);
     });
     describe(url, adminToken, upstream);
   }

@@ -5,10 +5,9 @@ import { parseCLI, startVitest } from 'vitest/node';
 import { ROOT } from './serve/build.ts';
 
 /**
- * Runs the tests: `npm test` all but those that take minutes or want a browser, `npm test -- PATH…` some. It
- * takes what `vitest run` takes.
- * Failures are shown, and the counts; all the rest, as what the runtimes under test print of the errors
- * that they are led into, goes to a file.
+ * Runs the tests. `npm test` runs all except those that take minutes or need a browser, and `npm test -- PATH…` runs some.
+ * It accepts the arguments of `vitest run`. Failures and counts are shown. All other output, such as expected errors that
+ * the runtimes under test print, is written to a file.
  */
 const PROJECTS = ['unit', 'model', 'workers', 'e2e', 'large'];
 const LOG = process.env['TEST_LOG'] ?? join(ROOT, 'test.log');
@@ -16,7 +15,7 @@ const log = createWriteStream(LOG);
 const show = process.stdout.write.bind(process.stdout);
 const keep = ((chunk: string | Uint8Array) => log.write(chunk)) as typeof process.stdout.write;
 
-/** The output of the reporter alone. Everybody else in this process writes to the file. */
+/** Receives the output of the reporter only. All other output of this process is written to the file. */
 class ReporterOutput extends Writable {
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     log.write(chunk);
@@ -24,7 +23,7 @@ class ReporterOutput extends Writable {
     done();
   }
 
-  /** The outputs of the processes that run tests are piped here, and end before the last word. */
+  /** Ignored, because the outputs of test processes are piped here and end before the reporter has finished. */
   override end(): this {
     return this;
   }
@@ -41,5 +40,5 @@ await startVitest(
   {},
   { stdout: shown, stderr: shown },
 );
-show(`What was printed meanwhile is in ${LOG}.\n`);
+show(`All other output is in ${LOG}.\n`);
 log.end();

@@ -15,29 +15,29 @@ const DAY_S = 36_000;
 const CALL_S = 8;
 const DAYS_A_MONTH = 30;
 
-/** Mean cost of a call: 2,000 tokens at 2.50 USD a million in, 500 at 10 USD out. */
+/** Average cost of a call: 2,000 input tokens at 2.50 USD per million, and 500 output tokens at 10 USD per million. */
 const CALL_USD = 0.01;
 
-/** Tries of each client, and its pauses, as the official SDKs have them. */
+/** Attempts of each client and pauses between them, as in the official SDKs. */
 const ATTEMPTS = 3;
-const pauseS = (tried: number, chance: number): number =>
-  Math.min(8, 0.5 * 2 ** (tried - 1)) * (1 - 0.25 * chance);
+const pauseS = (attempts: number, chance: number): number =>
+  Math.min(8, 0.5 * 2 ** (attempts - 1)) * (1 - 0.25 * chance);
 
 interface DayOptions {
   readonly calls: number;
   readonly slots: number;
 }
 
-/** Outcome of a day, in parts of its calls. */
+/** Outcome of a day, as fractions of its calls. */
 export interface DayOutcome {
   /** With a queue: calls that wait. */
   readonly waited: number;
-  /** Without one: calls whose three tries are all refused, and tries after the first. */
+  /** Without a queue: calls whose three attempts are all rejected, and attempts after the first. */
   readonly failed: number;
   readonly triesMore: number;
 }
 
-/** Plays so many calls at the load of a day. The same seed gives the same calls. */
+/** Simulates a number of calls at the load of a day. The same seed results in the same calls. */
 export function play({ calls, slots }: DayOptions, played: number, seed: number): DayOutcome {
   const chance = chances(seed);
   const gapS = DAY_S / calls;
@@ -51,7 +51,7 @@ export function play({ calls, slots }: DayOptions, played: number, seed: number)
   return {
     waited: parts(queued(calledFor, slots)),
     failed: parts(failed),
-    // A try that is refused is followed by one more, but for the last of a call.
+    // Each rejected attempt is followed by another one, except the last of a call.
     triesMore: parts(refused - failed),
   };
 }
@@ -61,7 +61,7 @@ interface PlayedCall {
   readonly takes: number;
 }
 
-/** Counts calls that wait in a queue, first come first served. */
+/** Counts calls that wait in a first-come, first-served queue. */
 function queued(calls: readonly PlayedCall[], slots: number): number {
   const freeAt = Array.from({ length: slots }, () => 0);
   let waited = 0;
@@ -74,7 +74,7 @@ function queued(calls: readonly PlayedCall[], slots: number): number {
   return waited;
 }
 
-/** Counts tries that find no slot, and calls that have no try left. */
+/** Counts attempts that find no slot, and calls without a remaining attempt. */
 function triedAgain(calls: readonly PlayedCall[], slots: number, chance: () => number) {
   let inFlight: number[] = [];
   const again: { at: number; takes: number; tries: number }[] = [];
@@ -98,7 +98,7 @@ function triedAgain(calls: readonly PlayedCall[], slots: number, chance: () => n
   return { failed, refused };
 }
 
-/** Makes numbers from 0 to 1 that look random, the same ones for the same seed. */
+/** Returns a pseudorandom generator of numbers from 0 to 1. */
 function chances(seed: number): () => number {
   let state = seed;
   return () => {
@@ -109,10 +109,10 @@ function chances(seed: number): () => number {
   };
 }
 
-/** Calls played for each day of the table. */
+/** Simulated calls for each day of the table. */
 const PLAYED = 50_000;
 
-/** Makes the rows of the table of what 429s cost. */
+/** Returns the rows of the cost table in docs/faq.md. */
 export function tableRows(): string[] {
   return DAYS.map((day) => {
     const { waited, failed, triesMore } = play(day, PLAYED, 1);
@@ -137,8 +137,10 @@ if (process.argv[1] === import.meta.filename) {
   for (const day of DAYS) {
     const { waited, failed, triesMore } = play(day, PLAYED, 1);
     const [tries, fails] = [triesMore / waited, failed / waited].map((part) => part.toFixed(2));
-    console.log(`${day.calls} a day: ${tries} tries more and ${fails} failed, for each that waits`);
+    console.log(
+      `${day.calls} a day: ${tries} more attempts and ${fails} failed calls for each call that waits`,
+    );
   }
-  const told = JSON.stringify({ TRIES_MORE: ATTEMPTS_MORE, FAILED_CALLS });
-  console.log(`src/history/without-queue.ts: ${told}`);
+  const constants = JSON.stringify({ TRIES_MORE: ATTEMPTS_MORE, FAILED_CALLS });
+  console.log(`src/history/without-queue.ts: ${constants}`);
 }

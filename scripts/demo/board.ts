@@ -1,10 +1,9 @@
-/** One call of the demo, as far as it has come. */
 export type CallState = 'waiting' | 'streaming' | 'done' | '429' | 'failed';
 
 export interface CallLine {
   state: CallState;
   chunks: number;
-  /** Milliseconds from the call's start to its first chunk, or to its refusal. */
+  /** Milliseconds from the start of the call to its first chunk or its rejection. */
   waitedMs: number | null;
   endedMs: number | null;
 }
@@ -20,7 +19,7 @@ const COLOURS: Readonly<Record<CallState, number>> = {
 
 const seconds = (ms: number | null): string => (ms === null ? '' : `${(ms / 1_000).toFixed(1)} s`);
 
-/** Shows one line per call: redrawn in place on a terminal, a line per change elsewhere. */
+/** Shows one line per call. On a terminal the lines are redrawn in place. Otherwise each change is printed as a line. */
 export class Board {
   readonly #lines: readonly CallLine[];
   readonly #waitingWord: string;
@@ -32,11 +31,11 @@ export class Board {
     this.#lines = lines;
     this.#waitingWord = waitingWord;
     this.#chunksMax = chunksMax;
-    // A list that is longer than the screen cannot be redrawn: its first lines are out of reach.
+    // A list that is longer than the screen cannot be redrawn, because the cursor cannot reach its first lines.
     this.#inPlace = process.stdout.isTTY && process.stdout.rows > lines.length + 2;
   }
 
-  /** Shows that a call went on; `stateChanged`: not only its number of chunks. */
+  /** Shows the progress of a call. `stateChanged` is false if only its number of chunks has changed. */
   update(index: number, stateChanged: boolean): void {
     if (this.#inPlace) this.draw();
     else if (stateChanged) this.#say(index);
@@ -65,7 +64,7 @@ export class Board {
     const filled = Math.round((BAR_WIDTH * line.chunks) / this.#chunksMax);
     const bar = '█'.repeat(filled) + '░'.repeat(Math.max(0, BAR_WIDTH - filled));
     const word = `\u001B[${COLOURS[line.state]}m${this.#word(line).padEnd(10)}\u001B[0m`;
-    const waited = line.waitedMs === null ? '' : `first word after ${seconds(line.waitedMs)}`;
+    const waited = line.waitedMs === null ? '' : `first token after ${seconds(line.waitedMs)}`;
     return `  call ${String(index + 1).padStart(2)}  ${bar}  ${word} ${line.state === '429' ? '' : waited}`;
   }
 }

@@ -2,7 +2,7 @@ import OpenAI, { RateLimitError } from 'openai';
 import type { CallLine, CallState } from './board.ts';
 import { Board } from './board.ts';
 
-/** Outcome of a round of calls, as their clients saw it. */
+/** Outcome of a round of calls, as seen by the clients. */
 export interface DemoRound {
   readonly refused: number;
   readonly completed: number;
@@ -12,13 +12,13 @@ export interface DemoRound {
 export interface RoundOptions {
   readonly baseURL: string;
   readonly calls: number;
-  /** Chunks that a whole answer has. */
+  /** Number of chunks in a complete response. */
   readonly chunks: number;
-  /** The word for a call whose first chunk is not here. */
+  /** Label of a call whose first chunk has not arrived. */
   readonly waitingWord: string;
 }
 
-/** Sends so many streaming calls at once with the official SDK, its retries off, and shows them. */
+/** Sends streaming calls at once with the official SDK, without retries, and shows them. */
 export async function runRound(options: RoundOptions): Promise<DemoRound> {
   const { baseURL, calls, chunks, waitingWord } = options;
   const client = new OpenAI({ apiKey: 'practice-key', baseURL, maxRetries: 0 });
@@ -53,7 +53,7 @@ export async function runRound(options: RoundOptions): Promise<DemoRound> {
         else board.update(index, false);
       }
       line.endedMs = elapsed();
-      // A stream that was cut ends like any other in this SDK; only its length tells.
+      // In this SDK, a truncated stream ends like any other. Only its length shows the difference.
       enter(line.chunks === chunks ? 'done' : 'failed');
     } catch (error) {
       line.endedMs = elapsed();

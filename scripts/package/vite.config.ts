@@ -3,12 +3,12 @@ import { defineConfig } from 'vite';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** The command line as JavaScript for any Node from 20 on. What it depends on stays outside: npm installs that. */
+/** Bundles the command line as JavaScript for Node 20 and later. Its dependencies are not bundled, because npm installs them. */
 export default defineConfig({
   root: ROOT,
   build: {
     ssr: join(ROOT, 'scripts/headgate.ts'),
-    // As deep in the package as the sources are in the project: both find the rest from there.
+    // The same depth as the sources in the project, so that relative paths work in both.
     outDir: join(ROOT, 'dist/cli'),
     target: 'node20',
     copyPublicDir: false,

@@ -5,9 +5,9 @@ import { parseArgs } from 'node:util';
 import { costTheSame, pricesOf, type ModelPrice, type SourceModel } from './price-rows.ts';
 
 /**
- * Writes the files of `src/providers/prices/lists` from a copy of https://models.dev/api.json, or of a file of
- * the same form: `{ "<provider>": { "models": { "<model>": { "cost": { "input": 1, "output": 2 } } } } }`.
- * Says on stderr which models of it get no price.
+ * Generates the files in `src/providers/prices/lists` from a copy of https://models.dev/api.json, or from a file of the
+ * same shape: `{ "<provider>": { "models": { "<model>": { "cost": { "input": 1, "output": 2 } } } } }`. It prints the
+ * models without a price on standard error.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -26,14 +26,11 @@ interface ListFile {
   readonly name: string;
   readonly constant: string;
   readonly about: string;
-  /** Our upstreams, and the provider whose list holds for each. */
+  /** Provider in the source for each upstream. */
   readonly providers: Readonly<Record<string, string>>;
 }
 
-/**
- * NVIDIA's list has a price of 0 for nearly everything, and Perplexity is paid for requests besides
- * tokens: both are left out.
- */
+/** NVIDIA and Perplexity are left out. NVIDIA's list has a price of 0 for most models, and Perplexity also charges requests. */
 const FILES: readonly ListFile[] = [
   {
     name: 'vendors',
@@ -79,7 +76,7 @@ const FILES: readonly ListFile[] = [
   },
 ];
 
-/** Maximum length of a line, as the formatter has it: a longer row would be broken into a line for each figure. */
+/** Line width of the formatter, which would split a longer row into one line for each figure. */
 const LINE_LENGTH_MAX = 100;
 
 type Source = Readonly<Record<string, { readonly models: Readonly<Record<string, SourceModel>> }>>;
@@ -104,7 +101,7 @@ ${lists.join('')}} satisfies Readonly<Record<string, PriceList>>;
 
 function listOf(upstream: string, provider: string): string {
   const models = source[provider]?.models;
-  if (models === undefined) throw new Error(`${path} has no provider ${provider}.`);
+  if (models === undefined) throw new Error(`${path} does not list the provider ${provider}.`);
   const { prices, leftOut } = pricesOf(upstream, models);
   for (const { name, reason } of leftOut) console.error(`${upstream}: ${name}: ${reason}`);
   const rows = inRows(prices).map((row) => `${rowText(row)}\n`);
@@ -112,7 +109,7 @@ function listOf(upstream: string, provider: string): string {
   return `  ${key}: {\n    ...PUBLISHED,\n    rows: [\n${rows.join('')}    ],\n  },\n`;
 }
 
-/** Puts neighbours that cost the same into one row. */
+/** Combines adjacent models with the same price into one row. */
 function inRows(prices: readonly ModelPrice[]): readonly (readonly ModelPrice[])[] {
   const rows: ModelPrice[][] = [];
   for (const price of prices) {

@@ -1,7 +1,7 @@
 import { listedNames } from '../../src/providers/prices/model-name.ts';
 import type { RateRow } from '../../src/providers/prices/price-list.ts';
 
-/** Fields of a models.dev model that count here. Figures are USD per million tokens. */
+/** The relevant fields of a models.dev model. Figures are USD per million tokens. */
 export interface SourceModel {
   readonly cost?: SourceCost;
   readonly modalities?: { readonly output?: readonly string[] };
@@ -23,7 +23,7 @@ interface SourceCost extends SourceRates {
   readonly citation?: number;
 }
 
-/** The price of one model, as it goes into the table. */
+/** The price of one model in the table. */
 export interface ModelPrice {
   readonly name: string;
   readonly rates: RateRow;
@@ -38,7 +38,7 @@ export interface LeftOut {
 
 const MOVED = 'stands for a newer model than the one it is listed at';
 
-/** Names whose listed price is not what a call of theirs costs, as `upstream model`. */
+/** Names whose listed price is wrong for a call, as `upstream model`, with the reason. */
 const MISLEADING: Readonly<Record<string, string>> = {
   'azure gpt-4': 'listed at the price of gpt-4-32k',
   'azure model-router': 'the price of the model it chooses comes on top',
@@ -50,14 +50,14 @@ const MISLEADING: Readonly<Record<string, string>> = {
   'vertex gemini-flash-lite-latest': MOVED,
 };
 
-/** Models that write text only, whatever the list says: it says so itself at their vendor. */
+/** Models that output only text, although the list says otherwise. The same list is correct at their vendor. */
 const TEXT_ONLY = ['azure gpt-5.1', 'azure gpt-5.1-chat', 'azure gpt-5.1-codex'];
 
-/** Models of former years that only Azure's list still has, which make it twice as long. */
+/** Old models that only Azure's list still contains, and that would double its length. */
 const RETIRED =
   /^(phi-3|meta-llama-3-|llama-3\.2-|gpt-3\.5-turbo-(03|06|11|instruct)|gpt-4-(32k|turbo-v))/;
 
-/** Makes the prices of one upstream, and lists the models that get none. Dearest first, then by name. */
+/** Returns the prices of one upstream, the most expensive first, then by name, and the models without a price. */
 export function pricesOf(
   upstream: string,
   models: Readonly<Record<string, SourceModel>>,
@@ -76,7 +76,7 @@ function reasonToLeaveOut(upstream: string, id: string, model: SourceModel): str
   const { cost, modalities } = model;
   if (cost === undefined) return 'no price';
   if (upstream === 'azure' && RETIRED.test(id)) return 'retired';
-  // Lists write 0 both for what is free and for what nobody looked up.
+  // A price of 0 may mean that the model is free or that its price is unknown.
   if (cost.input === 0 && cost.output === 0) return 'a price of 0';
   const writes = TEXT_ONLY.includes(`${upstream} ${id}`) ? [] : (modalities?.output ?? []);
   if (writes.some((kind) => kind !== 'text')) return 'output that is not only text';
@@ -98,8 +98,8 @@ function priceOf(id: string, cost: SourceCost): ModelPrice {
 }
 
 /**
- * Reads rates. Cached input that is free or dearer than input, and cache writes that are cheaper than input, are
- * gaps or mistakes of the list: without a price of their own they are paid as input, never too little.
+ * Parses rates. Cached input that is free or more expensive than input, and cache writes that are cheaper than input, are
+ * errors of the list. They get no price of their own and cost as much as input, which is never too little.
  */
 function ratesOf({ input, output, cache_read: read, cache_write: write }: SourceRates): RateRow {
   const hasRead = read !== undefined && read > 0 && read <= input;
@@ -116,12 +116,12 @@ function rounded(usd: number): number {
   return Number(usd.toPrecision(6));
 }
 
-/** Names of the list that end in a number of their own: one more is another model. */
+/** Names that end in a version number. The next number is a different model. */
 const NUMBERED = /-00\d$/;
 
 /**
- * Gives each model the shortest name that stands for no model of another price: without its vendor, its
- * date and its version. Snapshots that cost what the model without a date costs fall together with it.
+ * Gives each model the shortest name that matches no model with another price, without vendor, date and version. Snapshots
+ * with the same price as the model without a date are merged with it.
  */
 function withShortNames(prices: readonly ModelPrice[]): readonly ModelPrice[] {
   const byName = new Map<string, ModelPrice>();
@@ -139,7 +139,6 @@ function withShortNames(prices: readonly ModelPrice[]): readonly ModelPrice[] {
   return [...byName].map(([name, price]) => ({ ...price, name })).toSorted(byPriceThenName);
 }
 
-/** Tells whether two models have the same rates. */
 export function costTheSame(a: ModelPrice, b: ModelPrice): boolean {
   return String(a.rates) === String(b.rates) && String(a.above) === String(b.above);
 }

@@ -1,21 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A refusal by the Worker, with why in its own words. */
+/** The Worker rejected a configuration. The message is the Worker's own. */
 export class ConfigRefused extends Error {
   override readonly name = 'ConfigRefused';
 }
 
-/** Admin calls of the scripts that start a Headgate. */
+/** A deployment and its admin token. */
 export interface AdminTarget {
   /** Base URL, without a trailing slash. */
   readonly url: string;
   readonly adminToken: string;
 }
 
-/** How long a start may take. */
 const READY_WAIT_MS = 20_000;
 
-/** Counts the calls in flight in the Worker; null while it does not answer. */
+/** Returns the calls in flight in the Worker. null if the Worker does not respond. */
 export async function callsInFlight(url: string): Promise<number | null> {
   try {
     const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) });
@@ -38,12 +37,12 @@ async function untilTrue(
   return false;
 }
 
-/** Waits until the Worker answers; false when it does not in time, or `gaveUp` says so. */
+/** Waits until the Worker responds. Returns false after a timeout, or if `gaveUp` returns true. */
 export function untilReady(url: string, gaveUp: () => boolean): Promise<boolean> {
   return untilTrue(async () => (await callsInFlight(url)) !== null, gaveUp);
 }
 
-/** Asks for the version of the configuration that the Worker routes by; null while it has none. */
+/** Returns the version of the configuration that the Worker uses. null if it has none yet. */
 async function routedVersion(url: string): Promise<number | null> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
@@ -54,12 +53,12 @@ async function routedVersion(url: string): Promise<number | null> {
   }
 }
 
-/** Waits until the Worker routes by that version or a newer one; false when it does not in time. */
+/** Waits until the Worker uses this version or a newer one. Returns false after a timeout. */
 export function untilRouted(url: string, version: number, gaveUp: () => boolean): Promise<boolean> {
   return untilTrue(async () => ((await routedVersion(url)) ?? -1) >= version, gaveUp);
 }
 
-/** Reads from the start page whether gateway keys are configured; false if it does not say so. */
+/** Whether the start page reports configured gateway keys. */
 export async function hasGatewayKeys(url: string): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
@@ -83,7 +82,7 @@ async function refusal(response: Response): Promise<ConfigRefused> {
       return message === undefined ? JSON.stringify(error) : `  ${path ?? ''}: ${message}`;
     });
     const head = problem.detail ?? problem.title ?? `status ${response.status}`;
-    // With one mistake the detail is that mistake.
+    // If there is only one error, the detail contains it.
     const reported = lines.filter((line) => !head.includes(line.trim()));
     const rest = (problem.more ?? 0) > 0 ? [`  and ${problem.more} more`] : [];
     return new ConfigRefused([head, ...reported, ...rest].join('\n'));
@@ -92,13 +91,13 @@ async function refusal(response: Response): Promise<ConfigRefused> {
   }
 }
 
-/** A configuration, and the tag of its version. */
+/** A configuration and the ETag of its version. */
 interface FetchedConfig {
   readonly etag: string;
   readonly body: string;
 }
 
-/** Reads the whole configuration; null where none was ever written. */
+/** Reads the whole configuration. null if none was ever written. */
 export async function readConfig(target: AdminTarget): Promise<FetchedConfig | null> {
   const response = await fetch(`${target.url}/admin/api/config`, {
     headers: { authorization: `Bearer ${target.adminToken}`, accept: 'application/json' },
@@ -109,16 +108,16 @@ export async function readConfig(target: AdminTarget): Promise<FetchedConfig | n
   return etag.replace(/^W\//, '') === '"0"' ? null : { etag, body };
 }
 
-/** Reads the number in the tag of a version. */
+/** Parses the version number in an ETag. */
 const versionOf = (etag: string): number => Number(/"(\d+)"/.exec(etag)?.[1] ?? 0);
 
-/** A version that was written, and the warnings of the admin API about it. */
+/** The version that was written, and the warnings of the admin API about it. */
 interface WrittenConfig {
   readonly version: number;
   readonly warnings: readonly string[];
 }
 
-/** Replaces the configuration if its version is still `etag`, and returns its new one. Throws `ConfigRefused`. */
+/** Replaces the configuration if its version is still `etag`, and returns the new version. Throws `ConfigRefused`. */
 export async function writeConfig(
   target: AdminTarget,
   etag: string,
@@ -139,16 +138,16 @@ export async function writeConfig(
   return { version: versionOf(response.headers.get('etag') ?? ''), warnings };
 }
 
-/** Outcome of writing the first configuration: the version that is stored now. */
+/** Outcome of the first import, with the version that is stored now. */
 export interface FirstImport extends WrittenConfig {
-  /** False: there was one already, and nothing was changed. */
+  /** false if a configuration already existed, in which case nothing was changed. */
   readonly imported: boolean;
 }
 
-/** Outcome if there is nothing to write. */
+/** Outcome if there is nothing to import. */
 export const NOT_IMPORTED: FirstImport = { imported: false, version: 0, warnings: [] };
 
-/** Writes the first configuration. */
+/** Writes a configuration if there is none yet. */
 export async function importFirst(
   target: AdminTarget,
   body: string,

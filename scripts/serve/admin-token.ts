@@ -3,19 +3,19 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cleanSecret } from '../../src/runtime/secrets.ts';
 
-/** Name of the file in the data folder with the admin token that `serve` made. Its mode is 0600. */
+/** File in the data folder with the generated admin token. Its mode is 0600. */
 const TOKEN_FILE = 'admin-token';
 
 /** The admin token of a data folder. */
 export interface FolderToken {
   readonly value: string;
-  /** It was made just now, so no one has seen it yet. */
+  /** Whether it was generated at this start, so that it has not been shown yet. */
   readonly isNew: boolean;
 }
 
 const pathIn = (dataDir: string): string => join(resolve(dataDir), TOKEN_FILE);
 
-/** Reads the admin token of a data folder. Null: there is none. Throws if the file cannot be read or used. */
+/** Reads the admin token of a data folder. null if there is none. Throws if the file is unreadable or its token unusable. */
 export async function readFolderToken(dataDir: string): Promise<string | null> {
   const path = pathIn(dataDir);
   let text: string;
@@ -25,19 +25,19 @@ export async function readFolderToken(dataDir: string): Promise<string | null> {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;
     throw new Error(
-      `The admin token in ${path} cannot be read (${code}). Run this as the user of serve, or remove ${path}: ` +
-        'the next start makes another token.',
+      `The admin token in ${path} cannot be read (${code}). Run this command as the user of serve, or remove ${path}. ` +
+        'The next start generates a new token.',
       { cause: error },
     );
   }
   const { value, fault } = cleanSecret(text);
   if (fault === null || fault === 'is not set') return value;
   throw new Error(
-    `The admin token in ${path} ${fault}. Remove the file: the next start makes another token.`,
+    `The admin token in ${path} ${fault}. Remove the file. The next start generates a new token.`,
   );
 }
 
-/** Reads the admin token of a data folder, or makes one. The folder must be private already. */
+/** Reads the admin token of a data folder, or generates one. The folder must already be private. */
 export async function folderToken(dataDir: string): Promise<FolderToken> {
   const found = await readFolderToken(dataDir);
   if (found !== null) return { value: found, isNew: false };
@@ -59,15 +59,15 @@ export async function folderToken(dataDir: string): Promise<FolderToken> {
   return { value, isNew: true };
 }
 
-/** Removes a token that no one has seen, because the start failed. */
+/** Removes a generated token that was never shown because the start failed. */
 export async function forgetFolderToken(dataDir: string): Promise<void> {
   await rm(pathIn(dataDir), { force: true });
 }
 
-/** Makes the address that signs a browser in. The token is in the fragment, which browsers send to no server. */
+/** Returns the URL that signs in a browser. The token is in the fragment, which browsers never send to a server. */
 export function signInAddress(url: string, token: string): string {
   const address = new URL('/admin', url);
-  // A browser does not open the address of all interfaces.
+  // Browsers cannot open the wildcard address.
   if (['0.0.0.0', '[::]'].includes(address.hostname)) address.hostname = 'localhost';
   address.hash = `token=${encodeURIComponent(token)}`;
   return address.href;

@@ -1,15 +1,15 @@
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
 
-/** Hosts by which every machine can call itself. */
+/** Host names of every machine for itself. */
 const OF_THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
 const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/;
 
 /**
- * Lists the hosts, separated by commas, that Headgate serves if it listens on a loopback address. A web page whose name is
- * pointed there (DNS rebinding) would share an origin with it, but it calls by its own name. Null: all hosts, because other
- * machines reach the address by names that are not known here.
+ * Returns the host names, separated by commas, that Headgate serves if it listens on a loopback address. They block DNS
+ * rebinding, in which a web page points its own host name to this machine and sends that name. null means all hosts,
+ * because other machines reach the address by unknown names.
  */
 export async function allowedHosts(
   address: string,
@@ -21,12 +21,12 @@ export async function allowedHosts(
   return [...new Set([...OF_THIS_MACHINE, own, ...given])].join(',');
 }
 
-/** Reads a value of `--allow-host`: the name of a host without a scheme and a port, as the header Host has it. */
+/** Parses a value of `--allow-host`: a host name without a scheme or port, as in the header `Host`. */
 export function readAllowedHost(text: string): string {
   const host = isIPv6(text) ? `[${text}]` : text;
   const url = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : null;
   if (url !== null && /^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(host)) return url.hostname;
   throw new TypeError(
-    `--allow-host ${text}: expected the name of a host, without a scheme and a port. Repeat the option for each name.`,
+    `--allow-host ${text}: expected a host name without a scheme or port. Repeat the option for each name.`,
   );
 }

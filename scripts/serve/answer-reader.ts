@@ -2,26 +2,26 @@ import { ChunkedBody } from './chunked-body.ts';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Maximum of an answer's head that is waited for. */
+/** Maximum bytes of a response head. */
 const HEAD_BYTES_MAX = 262_144;
 const NOTHING = Buffer.alloc(0);
 
-/** A head that says, or whose version does, that the connection ends with this exchange. */
+/** Heads after whose exchange the connection is closed. */
 const CLOSES = /^connection:.*\bclose\b/im;
 const OLD_REQUEST = / HTTP\/1\.0\r\n/;
 const NO_BODY = new Set([204, 304]);
 
-/** Facts about an answer that the head of its request decides. */
+/** Properties of a response that the head of its request determines. */
 interface RequestHead {
   readonly isHead: boolean;
-  /** The connection ends with its answer. */
+  /** Whether the connection is closed after the response. */
   readonly isLast: boolean;
 }
 
-/** Rest of an answer's body: of a known length, or in chunks. */
+/** Remaining body of a response: a number of bytes, or chunks. */
 type BodyRest = number | ChunkedBody;
 
-/** Reads where the body ends that such a head announces; null: with the connection, or nobody knows. */
+/** Returns the body that a response head announces. null if the end of the connection ends the body, or it is unknown. */
 function bodyOf(head: string, isToHead: boolean): BodyRest | null {
   const status = Number(head.slice(9, 12));
   if (!head.startsWith('HTTP/1.') || status === 101) return null;
@@ -32,45 +32,45 @@ function bodyOf(head: string, isToHead: boolean): BodyRest | null {
 }
 
 /**
- * Follows the answers on a connection, so that it is known when all that was asked is answered. Of the bytes of a body
- * it looks at the sizes of chunks alone.
+ * Follows the responses on a connection to detect when all requests have been answered. It only parses heads and the sizes
+ * of chunks.
  */
 export class AnswerReader {
-  /** Requests without a whole answer, oldest first. */
-  readonly #asked: RequestHead[] = [];
-  /** The beginning of a head. */
+  /** Requests without a complete response, oldest first. */
+  readonly #pending: RequestHead[] = [];
+  /** Incomplete head of a response. */
   #held: Buffer = NOTHING;
-  /** Null: no answer is under way. */
+  /** null if no response is in progress. */
   #body: BodyRest | null = null;
   #canFollow = true;
-  /** The answer under way says that the connection ends with it. */
+  /** Whether the connection is closed after the response in progress. */
   #isLast = false;
   #isOver = false;
   #isSwitched = false;
   #isRefusal = false;
 
-  /** Takes note of a request by its head. */
+  /** Registers a request by its head. */
   expect(head: string): void {
     const isLast = CLOSES.test(head) || OLD_REQUEST.test(head);
-    this.#asked.push({ isHead: head.startsWith('HEAD '), isLast });
+    this.#pending.push({ isHead: head.startsWith('HEAD '), isLast });
   }
 
-  /** Whether all requests have whole answers, and the next one may go over another connection. */
+  /** Whether all requests have complete responses, so that the next one may use another connection. */
   get isAtRest(): boolean {
-    return this.#canFollow && this.#asked.length === 0 && this.#held.length === 0;
+    return this.#canFollow && this.#pending.length === 0 && this.#held.length === 0;
   }
 
-  /** Whether the last answer of the connection is there, whole. */
+  /** Whether the last response of the connection is complete. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Whether the newest answer is none of success, so that the body of its request may be unread. */
+  /** Whether the latest response is not a success, so that the body of its request may be unread. */
   get isRefusal(): boolean {
     return this.#isRefusal;
   }
 
-  /** Whether the connection speaks another protocol from here on. */
+  /** Whether the connection has switched to another protocol. */
   get isSwitched(): boolean {
     return this.#isSwitched;
   }
@@ -83,8 +83,8 @@ export class AnswerReader {
   }
 
   #readHead(bytes: Buffer, at: number): number {
-    const [asked] = this.#asked;
-    if (asked === undefined || this.#held.length > HEAD_BYTES_MAX) {
+    const [request] = this.#pending;
+    if (request === undefined || this.#held.length > HEAD_BYTES_MAX) {
       this.#canFollow = false;
       return bytes.length;
     }
@@ -92,19 +92,19 @@ export class AnswerReader {
     const begun = this.#held.length === 0 ? rest : Buffer.concat([this.#held, rest]);
     const end = begun.indexOf(HEAD_END);
     if (end < 0) {
-      // The bytes are the reader's own only until the next read.
+      // The buffer is reused by the next read, so the bytes are copied.
       this.#held = Buffer.from(begun);
       return bytes.length;
     }
     const next = at + end + HEAD_END.length - this.#held.length;
     this.#held = NOTHING;
     const head = begun.toString('latin1', 0, end + 2);
-    // More is to come on the same request, after 103 or 100.
+    // Another response to the same request follows 100 and 103.
     if (/^HTTP\/1\.1 1(?!01)/.test(head)) return next;
     this.#isSwitched = head.startsWith('HTTP/1.1 101');
-    this.#isLast = asked.isLast || CLOSES.test(head);
+    this.#isLast = request.isLast || CLOSES.test(head);
     this.#isRefusal = !head.startsWith('HTTP/1.1 2');
-    this.#body = bodyOf(head, asked.isHead);
+    this.#body = bodyOf(head, request.isHead);
     if (this.#body === null) this.#canFollow = false;
     if (this.#body === 0) this.#end();
     return next;
@@ -125,7 +125,7 @@ export class AnswerReader {
 
   #end(): void {
     this.#body = null;
-    this.#asked.shift();
+    this.#pending.shift();
     if (!this.#isLast) return;
     this.#isOver = true;
     this.#canFollow = false;

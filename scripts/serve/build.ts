@@ -4,16 +4,16 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder of the project, or of the package: what is bundled lies as deep in it. */
+/** Root folder of the project or the package. The bundle has the same depth as this file. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Product of `npm run build`: the Worker in one module. */
+/** Output of `npm run build`: the Worker in one module. */
 const BUILT_WORKER = join(ROOT, 'dist', 'index.js');
 
-/** Product of `npm run build:dashboard`, which building the Worker runs: the files of the dashboard. */
+/** Output of `npm run build:dashboard`, which the build of the Worker runs. */
 export const BUILT_DASHBOARD = join(ROOT, 'dashboard', 'dist');
 
-/** Wrangler's own program, so that it runs under the same Node as we do. */
+/** Wrangler's script, which runs under the same Node as this process. */
 export const WRANGLER = join(ROOT, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
 
 async function modifiedAt(path: string): Promise<number> {
@@ -42,7 +42,7 @@ async function isFresh(): Promise<boolean> {
   return oldest > (await newestSource());
 }
 
-/** Runs a program to its end; its output is shown only if it fails. */
+/** Runs a program. Its output is shown only if it fails. */
 function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -58,11 +58,11 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): 
   });
 }
 
-/** Builds the Worker and the dashboard if one of them is missing or older than the sources. A package has them. */
+/** Builds the Worker and the dashboard if one of them is missing or older than the sources. A package contains both. */
 export async function ensureBuilt(): Promise<string> {
   if (!existsSync(join(ROOT, 'src')) || (await isFresh())) return BUILT_WORKER;
   const args = [WRANGLER, 'deploy', '--dry-run', '--outdir', 'dist'];
-  // A test runner's own NODE_ENV would make a page for developers, which is a third larger.
+  // The NODE_ENV of a test runner would create a development build, which is a third larger.
   const env = { ...process.env, NODE_ENV: 'production', WRANGLER_SEND_METRICS: 'false' };
   await run(process.execPath, args, env);
   return BUILT_WORKER;

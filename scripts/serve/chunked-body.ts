@@ -1,9 +1,9 @@
-/** Maximum digits of a chunk's size: 2^48 bytes, in hexadecimal. */
+/** Maximum hexadecimal digits of a chunk's size, which allow 2^48 bytes. */
 const SIZE_DIGITS_MAX = 12;
 
 const [CR, LF] = [13, 10];
 
-/** Part of a chunked body that comes next: digits of a size, the LF after them, bytes, and what ends these. */
+/** The next part of a chunked body: the size, the line end after it, the data, or the line end after the data. */
 type ChunkPart = 'size' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'end-cr' | 'end-lf';
 
 function digitOf(byte: number): number {
@@ -12,13 +12,13 @@ function digitOf(byte: number): number {
   return letter >= 97 && letter <= 102 ? letter - 87 : -1;
 }
 
-/** Finds out where the bytes of a chunked body end. */
+/** Finds the end of a chunked body. */
 export class ChunkedBody {
   #part: ChunkPart = 'size';
   #digits = 0;
   #left = 0;
 
-  /** Goes on at `at`. Answers where the body ends or `bytes` do, or that it is malformed. */
+  /** Continues at `at`. Returns the end of the body or of `bytes`, or that the body is malformed. */
   read(
     bytes: Buffer,
     at: number,
@@ -40,7 +40,7 @@ export class ChunkedBody {
     return { at: next, state: 'more' };
   }
 
-  /** Takes one byte between those of the body; false: another one was expected. */
+  /** Reads one byte of the framing. Returns false if another byte was expected. */
   #step(byte: number): boolean {
     switch (this.#part) {
       case 'size':

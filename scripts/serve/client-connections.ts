@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { countedAddress } from '../../src/runtime/address.ts';
 
-/** One address may have this fraction of all places, so ten addresses are needed to take all. */
+/** One address may hold one in this many connections, so ten addresses are needed to use all of them. */
 const SHARE = 10;
 
 /** Minimum time between two log lines about refusals. */
@@ -11,7 +11,7 @@ const LOG_EVERY_MS = 60_000;
 export interface ClientConnection {
   /** A request is in progress on it. */
   busy(): void;
-  /** It is idle, so it may be closed to make room. */
+  /** The connection is idle, so it may be closed to make room. */
   rest(): void;
   leave(): void;
 }
@@ -29,7 +29,7 @@ interface AddressConnections {
 export interface ClientConnectionsOptions {
   /** Maximum connections at once. */
   readonly max: number;
-  /** Addresses of reverse proxies, which serve many callers. */
+  /** Addresses of reverse proxies, which serve many clients. */
   readonly proxies: BlockList;
   readonly onLog: (line: string) => void;
 }
@@ -46,8 +46,8 @@ interface ConnectionRefusals {
 const none = (): ConnectionRefusals => ({ byAddress: 0, full: 0, lateHeads: 0, idle: 0 });
 
 /**
- * Reads addresses of reverse proxies, each alone or with a prefix length as in `10.0.0.0/8`. Loopback always counts as
- * one: its callers are the proxy on this machine, or have an account on it. Throws a TypeError.
+ * Parses addresses of reverse proxies, each with an optional prefix length as in `10.0.0.0/8`. Loopback always counts as a
+ * proxy, because its clients are a local proxy or have an account on this machine. Throws a TypeError for an invalid address.
  */
 export function proxyList(given: readonly string[]): BlockList {
   const list = new BlockList();
@@ -59,7 +59,7 @@ export function proxyList(given: readonly string[]): BlockList {
     const isNumber = /^\d+$/.test(length ?? '0') && prefix <= bits;
     if (version === 0 || !isNumber || more.length > 0) {
       throw new TypeError(
-        `--trusted-proxy ${one}: expected an IP address, or one with a prefix length as in 10.0.0.0/8.`,
+        `--trusted-proxy ${one}: expected an IP address, optionally with a prefix length as in 10.0.0.0/8.`,
       );
     }
     list.addSubnet(address, prefix, version === 6 ? 'ipv6' : 'ipv4');
@@ -68,8 +68,8 @@ export function proxyList(given: readonly string[]): BlockList {
 }
 
 /**
- * Shares the connections that the limit of open files allows. One address may hold a tenth of them; IPv6 addresses count by
- * their first 64 bits. A reverse proxy serves many callers and may hold all except a tenth. If no place is free, the
+ * Shares the connections that the limit of open files allows. One address may hold a tenth of them. IPv6 addresses count by
+ * their first 64 bits. A reverse proxy serves many clients and may hold all except a tenth. If no place is free, the
  * connection that has been idle for longest is closed. If none is idle, the new connection is refused.
  */
 export class ClientConnections {
@@ -87,7 +87,7 @@ export class ClientConnections {
     this.#share = Math.max(1, Math.floor(options.max / SHARE));
   }
 
-  /** Takes a place for a connection from that address, until `close`. Null: no place is free. */
+  /** Reserves a place for a connection from an address. `close` closes it to make room. null if no place is free. */
   take(address: string, close: () => void): ClientConnection | null {
     const { max, proxies } = this.#options;
     const isProxy = proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
@@ -121,10 +121,10 @@ export class ClientConnections {
     const { max, onLog } = this.#options;
     const parts = [
       byAddress > 0 &&
-        `${byAddress} were refused because their address held ${this.#share} of ${max} places, the last one from ${this.#lastRefused} (if that is a reverse proxy, name it with --trusted-proxy)`,
-      full > 0 && `${full} were refused because all ${max} places were in use (raise ulimit -Hn)`,
-      lateHeads > 0 && `${lateHeads} were closed because no complete request head arrived in time`,
-      idle > 0 && `${idle} idle ones were closed to make room`,
+        `${byAddress} refused because their address held ${this.#share} of ${max} places, most recently ${this.#lastRefused} (if it is a reverse proxy, add it with --trusted-proxy)`,
+      full > 0 && `${full} refused because all ${max} places were in use (raise ulimit -Hn)`,
+      lateHeads > 0 && `${lateHeads} closed because no complete request head arrived in time`,
+      idle > 0 && `${idle} idle, closed to make room`,
     ];
     onLog(`Connections: ${parts.filter((part) => part !== false).join('; ')}.`);
   }
@@ -155,7 +155,7 @@ export class ClientConnections {
     return held;
   }
 
-  /** Closes the connection that has been idle for longest. False: none is idle. */
+  /** Closes the connection that has been idle for longest. Returns false if none is idle. */
   #makeRoom(idle: ReadonlySet<OpenClientConnection>): boolean {
     const [oldest] = idle;
     if (oldest === undefined) return false;

@@ -6,39 +6,38 @@ import { LateBytes } from './late-bytes.ts';
 import { RequestScanner } from './request-scanner.ts';
 import { connectToWorkerd, type WorkerdSocket } from './workerd-socket.ts';
 
-/** How long a connection waits while workerd starts again. Most clients connect again after a reset. */
+/** How long a connection waits while workerd restarts. Then it is reset, after which most clients reconnect. */
 const TARGET_WAIT_MS = 10_000;
 
 /**
- * How long a connection to workerd is used again after an answer. workerd closes it after 15 s (1.20261117.1), after 5 s
- * before that, and a request that crosses with that would be lost: until then a process may be held up for long.
+ * How long a connection to workerd is reused after a response. workerd closes it after 15 s since 1.20261117.1, and after
+ * 5 s before. A request that crosses with the close would be lost, and a process may be delayed for seconds.
  */
 const TARGET_REST_MS = 2_000;
 
-/** A body that takes longer than this, at less than this average rate, makes room for another client. */
+/** A body that takes longer than this, at a lower average rate, makes room for another client. */
 const SLOW_BODY_S = 60;
 const SLOW_BODY_BYTES_PER_S = 1_000;
 
 /**
- * Bytes of requests that are read though workerd does not take them yet, of one client and of all: that a client has left
- * is seen behind all that it sent. A call that waits in a queue with a large body would wait on for nobody.
+ * Maximum bytes of requests that are read before workerd accepts them, for one client and for all. A disconnect is visible
+ * only after all bytes of the client have been read. Otherwise a queued call with a large body would wait without a client.
  */
 const AHEAD_BYTES_MAX = 32 * 1_048_576;
 const ALL_AHEAD_BYTES_MAX = 256 * 1_048_576;
 let allAheadBytes = 0;
 
-/** Bytes that are kept behind a request until its answer. Hardly any client sends the next request or a frame before it. */
+/** Maximum bytes that are kept after a request until its response. Few clients send a frame or another request before it. */
 const BEHIND_BYTES_MAX = 65_536;
 
-/** Surroundings of a link. */
 export interface LinkOptions {
-  /** Header lines, each with its CR LF, that every request gets. */
+  /** Header lines, each with its CR LF, that are added to every request. */
   readonly added: string;
-  /** Port of workerd; null: none serves now. */
+  /** Port of workerd. null while it restarts. */
   readonly targetPort: () => number | null;
   /** How long the client may be idle. */
   readonly idleMs: number;
-  /** How long the head of a request may take to arrive, the first one from the connection on. */
+  /** Timeout for the head of a request. For the first request it starts with the connection. */
   readonly headMs: number;
   readonly place: Pick<ClientConnection, 'busy' | 'rest'>;
   /** Called when the client is disconnected because a head took longer. */
@@ -46,43 +45,42 @@ export interface LinkOptions {
 }
 
 /**
- * Joins a client to workerd. workerd does not read from a client while it has nothing to write to it,
- * so an orderly close (FIN) of a client that waits in a queue, or on a silent stream, would go
- * unnoticed until the next write. A reset is noticed at once, so a FIN of the client becomes one. HTTP
- * clients do not close one half only, hence nobody loses an answer by it.
+ * Connects a client to workerd. workerd does not read from a client while it has nothing to write, so it would notice an
+ * orderly close (FIN) of a queued call or a silent stream only at the next write. It notices a reset immediately. A FIN of
+ * the client therefore becomes a reset. HTTP clients do not close only one half, so no client loses a response.
  *
- * A client that is idle outlives its connection to workerd, which closes what is idle for some seconds without a word
- * before: its next request goes over a new one. None goes out twice, and none over a connection that is about to close.
+ * An idle client outlives its connection to workerd, which closes idle connections after a few seconds without notice. The
+ * next request uses a new connection. No request is sent twice, and none over a connection that is about to close.
  *
- * Once a WebSocket is open, bytes pass both ways as they are, and neither side is read faster than the other takes. There
- * workerd reads all the time, so a FIN of the client passes as it is, behind all that came before it.
+ * Once a WebSocket is open, bytes pass in both directions unchanged, and neither side is read faster than the other
+ * accepts. workerd reads from WebSockets continuously, so a FIN of the client is forwarded after all earlier bytes.
  */
 export class ClientLink {
   readonly #client: Socket;
   readonly #options: LinkOptions;
   readonly #scanner: RequestScanner;
   readonly #answers = new AnswerReader();
-  /** Null: there is none, because the client is idle or no workerd serves. */
+  /** null if the client is idle or workerd restarts. */
   #target: WorkerdSocket | null = null;
-  /** Bytes for a workerd that does not serve yet. */
+  /** Bytes to send once workerd serves again. */
   readonly #unsent: Buffer[] = [];
   #idleSince = performance.now();
-  /** Start of the wait for a head: the connection for the first one, the first byte for others. Null: no head is expected. */
+  /** Start of the wait for a head: the connection for the first, the first byte for others. null if no head is expected. */
   #headSince: number | null = performance.now();
   #isBusy = false;
-  /** When the body of a request began, and how much of it has arrived. Null: there is no body. */
+  /** When the body of a request began, and how much of it has arrived. null if there is no body. */
   #bodySince: number | null = null;
   #bodyBytes = 0;
   #isWaiting = false;
   #isRefused = false;
-  /** Bytes of a body after its answer, or of anything after the end of our side of the connection. Null: none are expected. */
+  /** Bytes of a body after its response, or after our side of the connection has ended. null if none are expected. */
   #late: LateBytes | null = null;
   /** Whether our side of the client's connection has ended. Bytes that arrive after it are discarded. */
   #isEnded = false;
   #aheadBytes = 0;
-  /** Whether the client is to see that workerd closes its connection, however idle it is. */
+  /** Whether a close by workerd is forwarded to the client even if the client is idle. */
   #isEnding = false;
-  /** Bytes that came behind a request whose answer decides what becomes of them. Null: there is no such request. */
+  /** Bytes after a request whose response determines how they are handled. null if there is no such request. */
   #behind: Buffer | null = null;
   #isWebSocket = false;
 
@@ -94,19 +92,19 @@ export class ClientLink {
     client.on('data', (data: Buffer) => this.#passRequests(data));
     client.on('drain', () => this.#target?.resume());
     client.on('finish', () => this.#expectLate());
-    client.on('end', () => this.#clientIsOver());
-    // An error is a reset, or as good as one: it passes on as a reset.
+    client.on('end', () => this.#clientHasEnded());
+    // An error is a reset or equivalent to one, so it is forwarded as a reset.
     client.on('error', () => this.#leave());
     client.on('close', () => this.#leave());
     this.#lead();
   }
 
-  /** Hears that a workerd serves again. */
+  /** Called when workerd serves again. */
   serves(): void {
     if (this.#isWaiting && !this.#client.destroyed) this.#lead();
   }
 
-  /** Closes what has been idle for too long. */
+  /** Closes connections that have been idle for too long. */
   sweep(now: number): void {
     this.#checkLate(now);
     this.#checkHead(now);
@@ -115,7 +113,7 @@ export class ClientLink {
     const restMs = now - this.#idleSince;
     if (restMs >= TARGET_REST_MS) this.#drop();
     const isOver = this.#isEnding ? this.#target === null : restMs >= this.#options.idleMs;
-    // It has been told already that it is over, or will be, where it reads on.
+    // Otherwise the end of the connection has already been written.
     if (isOver && !this.#client.writableEnded) this.#client.destroySoon();
   }
 
@@ -126,22 +124,22 @@ export class ClientLink {
   }
 
   /**
-   * Ends our side of a connection whose client goes on for too long with the body of a request that is answered, and closes
-   * it if the client still goes on then.
+   * Ends our side of a connection whose client sends the body of an answered request for too long. If the client still
+   * continues, closes the connection.
    */
   #checkLate(now: number): void {
     if (this.#late === null) return;
-    // It still reads its answer.
+    // The client is still reading its response.
     if (this.#client.writableLength > 0 && !this.#isWebSocket) this.#late.note(0);
     if (!this.#late.isOver(now)) return;
     if (this.#isEnded) this.#client.destroy();
     else this.#linger();
   }
 
-  /** Disconnects a client whose request head takes too long. A client that has sent nothing gets no answer. */
+  /** Disconnects a client whose request head takes too long. A client that has sent nothing gets no response. */
   #checkHead(now: number): void {
     if (this.#headSince === null || this.#isRefused) return;
-    // Nothing more is read from it, so it cannot continue.
+    // The client is not being read, so it cannot continue.
     if (this.#isWaiting || this.#client.isPaused()) this.#headSince = now;
     if (now - this.#headSince < this.#options.headMs) return;
     this.#headSince = null;
@@ -158,7 +156,7 @@ export class ClientLink {
   #checkBody(now: number): void {
     if (this.#bodySince === null || !this.#isBusy) return;
     if (this.#isWaiting || this.#client.isPaused()) {
-      // Nothing more is read from it, so it cannot continue.
+      // The client is not being read, so it cannot continue.
       [this.#bodySince, this.#bodyBytes] = [now, 0];
       return;
     }
@@ -179,7 +177,7 @@ export class ClientLink {
     this.#bodyBytes += bytes;
   }
 
-  /** Notes whether a head is expected and whether a request is in progress. */
+  /** Records whether a head is expected and whether a request is in progress. */
   #noteUse(hasBegun: boolean): void {
     if (!this.#scanner.isInHead) this.#headSince = null;
     else if (hasBegun || this.#headSince === null) this.#headSince = performance.now();
@@ -188,7 +186,7 @@ export class ClientLink {
     this.#options.place.busy();
   }
 
-  /** Notes that all requests have been answered. A body that continues after its answer keeps no place. */
+  /** Records that all requests have been answered. A body that continues after its response holds no place. */
   #noteRest(): void {
     this.#idleSince = performance.now();
     if (!this.#isBusy) return;
@@ -196,7 +194,7 @@ export class ClientLink {
     this.#options.place.rest();
   }
 
-  /** Ends the client with its connection to workerd, and at once if it has none. */
+  /** Ends the client together with its connection to workerd, or immediately if there is none. */
   end(): void {
     this.#isEnding = true;
     if (this.#isEnded) return;
@@ -205,7 +203,7 @@ export class ClientLink {
   }
 
   reset(): void {
-    // A reset in the midst of an orderly end leaves a request behind in libuv, and the process spins instead of ending.
+    // A reset during an orderly end leaves a pending request in libuv, and the process would spin instead of exiting.
     if (this.#client.writableEnded) this.#client.destroy();
     else this.#client.resetAndDestroy();
   }
@@ -214,7 +212,7 @@ export class ClientLink {
     return this.#scanner.isBetween && this.#answers.isAtRest && !this.#isRefused;
   }
 
-  /** Leads to the workerd that serves, or waits for one. */
+  /** Connects to workerd, or waits for its restart. */
   #lead(): void {
     const port = this.#options.targetPort();
     if (port === null) {
@@ -245,14 +243,14 @@ export class ClientLink {
       this.#noteAhead();
       this.#client.resume();
     });
-    target.on('end', () => this.#targetIsOver(target, () => this.#targetHasEnded()));
-    target.on('error', () => this.#targetIsOver(target, () => this.#client.resetAndDestroy()));
-    target.on('close', () => this.#targetIsOver(target, () => this.#client.destroySoon()));
+    target.on('end', () => this.#onTargetGone(target, () => this.#targetHasEnded()));
+    target.on('error', () => this.#onTargetGone(target, () => this.#client.resetAndDestroy()));
+    target.on('close', () => this.#onTargetGone(target, () => this.#client.destroySoon()));
     return target;
   }
 
-  /** Passes on that a connection to workerd is over, unless the client can do without it. */
-  #targetIsOver(target: WorkerdSocket, passOn: () => void): void {
+  /** Forwards the end of a connection to workerd, unless the client is idle. */
+  #onTargetGone(target: WorkerdSocket, passOn: () => void): void {
     if (target !== this.#target) return;
     if (this.#isIdle && !this.#isEnding) this.#drop();
     else if (this.#answers.isOver) this.#linger();
@@ -264,17 +262,17 @@ export class ClientLink {
     else this.#linger();
   }
 
-  /** Gives the connection to workerd up, over which nothing is under way. */
+  /** Closes the connection to workerd, which has no request in progress. */
   #drop(): void {
     if (this.#target === null) return;
     this.#target.destroy();
     this.#target = null;
     this.#noteAhead();
-    // It may have been held back for bytes that nobody wants any more.
+    // The client may have been paused because of bytes that are no longer needed.
     this.#client.resume();
   }
 
-  /** Lets a client read the answer that ended its connection, whatever it still sends. */
+  /** Ends our side after the last response. The client can still read it, and its further bytes are discarded. */
   #linger(): void {
     this.#drop();
     this.#expectLate();
@@ -282,7 +280,7 @@ export class ClientLink {
     this.#client.end();
   }
 
-  /** Discards what the client sends from here on. Its connection keeps no place meanwhile. */
+  /** Discards further bytes of the client. Its connection holds no place meanwhile. */
   #expectLate(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
@@ -291,8 +289,8 @@ export class ClientLink {
   }
 
   /**
-   * Reads on after an answer that came before the body of its request has ended. workerd closes that connection soon, so the
-   * next request uses another one.
+   * Continues to read after a response that arrived before the end of its request's body. workerd closes that connection
+   * soon, so the next request uses another one.
    */
   #skipBody(): void {
     this.#drop();
@@ -300,7 +298,7 @@ export class ClientLink {
     this.#bodySince = null;
   }
 
-  /** Discards the body of a request that is answered, and passes on what comes behind it. */
+  /** Discards the body of an answered request and forwards the bytes after it. */
   #passBehindBody(data: Buffer): void {
     const rest = this.#scanner.skipBody(data);
     if (rest === null) return;
@@ -313,7 +311,7 @@ export class ClientLink {
     if (rest.length > 0) this.#passRequests(rest);
   }
 
-  #clientIsOver(): void {
+  #clientHasEnded(): void {
     if (this.#isWebSocket && this.#target !== null) {
       this.#target.end();
       this.#late ??= new LateBytes();
@@ -328,11 +326,11 @@ export class ClientLink {
   }
 
   /**
-   * Passes the requests of a client on to workerd, which answers 500 to some that are malformed, and writes
-   * them to its log, keys included: they never get there.
+   * Forwards the requests of a client to workerd. Malformed requests are not forwarded, because workerd returns 500 for
+   * some and writes them to its log, including keys.
    */
   #passRequests(data: Buffer): void {
-    // Read to its end all the same: bytes that nobody reads would turn the answer into a reset.
+    // Further bytes are still read, because unread bytes would turn the response into a reset.
     this.#late?.note(data.length);
     if (this.#isRefused || this.#isEnded) return;
     if (this.#isWebSocket || this.#behind !== null) {
@@ -352,7 +350,7 @@ export class ClientLink {
     if (bytes.length > 0 && !this.#send(bytes)) this.#holdBack();
     if (malformed === null) return;
     this.#client.resume();
-    // In mid-body an answer may be under way already: the call is cut off.
+    // A malformed body is cut, because its response may already be in progress.
     if (!isUnderWay) this.#refuse(malformed + path);
     else {
       this.#isRefused = true;
@@ -360,7 +358,7 @@ export class ClientLink {
     }
   }
 
-  /** Passes on what a WebSocket's client sends, once it is known to be one. Until then it is kept, as other bytes are. */
+  /** Forwards the frames of a WebSocket client. Until the response shows whether it is one, the bytes are kept. */
   #passFrames(data: Buffer): void {
     if (this.#behind === null) {
       if (!this.#send(data)) this.#client.pause();
@@ -372,7 +370,7 @@ export class ClientLink {
     else this.#client.resetAndDestroy();
   }
 
-  /** Decides about what came behind a request for a WebSocket or a large body, if its answer is there. */
+  /** Handles the bytes after a WebSocket request or a large body, once its response has arrived. */
   #readBehind(behind: Buffer): void {
     const { isSwitched, isAtRest, isRefusal } = this.#answers;
     if (!isSwitched && !isAtRest) return;
@@ -384,18 +382,18 @@ export class ClientLink {
   }
 
   /**
-   * Asks the Worker to refuse what cannot be passed on. The answer comes after those to the requests before
-   * it, and then workerd, which reads the end of the connection, closes it.
+   * Requests an error response from the Worker for a request that cannot be forwarded. It arrives after the responses to
+   * earlier requests. workerd then reads the end of the connection and closes it.
    */
   #refuse(what: string): void {
     const request = `GET ${MALFORMED_PATH}${what} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
     this.#send(Buffer.from(request, 'latin1'));
-    // The connection that is opened for it must not end before it is written.
+    // A connection that was opened for this request must not end before the request is written.
     this.#isRefused = true;
     this.#target?.end();
   }
 
-  /** False: enough for now. */
+  /** Returns false if workerd should receive no more for now. */
   #send(bytes: Buffer): boolean {
     if (this.#target === null && !this.#isWaiting) this.#lead();
     if (this.#target?.isBroken === true) return true;
@@ -404,7 +402,7 @@ export class ClientLink {
     return false;
   }
 
-  /** Reads no more of a client until workerd has taken what is there, once that is much. */
+  /** Pauses the client if too many of its bytes wait for workerd. */
   #holdBack(): void {
     this.#noteAhead();
     const isMuch = this.#aheadBytes > AHEAD_BYTES_MAX || allAheadBytes > ALL_AHEAD_BYTES_MAX;
@@ -417,17 +415,17 @@ export class ClientLink {
     this.#aheadBytes = bytes;
   }
 
-  /** Passes answers on; false: enough for now. */
+  /** Forwards response bytes. Returns false if the client should receive no more for now. */
   #passAnswers(target: WorkerdSocket, bytes: Buffer): boolean {
     if (target !== this.#target) return true;
     const { isBetween } = this.#scanner;
     this.#answers.follow(bytes);
     if (this.#answers.isAtRest) this.#noteRest();
-    const goesOn = this.#client.write(Buffer.from(bytes));
+    const hasRoom = this.#client.write(Buffer.from(bytes));
     if (this.#behind !== null) this.#readBehind(this.#behind);
-    if (isBetween) return goesOn;
+    if (isBetween) return hasRoom;
     if (this.#answers.isOver) this.#linger();
     else if (this.#answers.isAtRest) this.#skipBody();
-    return goesOn;
+    return hasRoom;
   }
 }

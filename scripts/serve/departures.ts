@@ -1,13 +1,13 @@
 import { request } from 'node:http';
 import { DEPARTED_PATH, type Departed } from '../../src/contract/rpc/forwarded.ts';
 
-/** How long departures are collected: little for a slot, and enough for one notice to tell of many. */
+/** How long departures are collected. It delays the release of a slot only a little, and one notice reports many. */
 const REPORT_AFTER_MS = 100;
 
-/** Maximum of numbers in a header, of which workerd takes 128 KiB in all. */
+/** Maximum connection numbers in a header. workerd accepts headers of 128 KiB in total. */
 const REPORTED_MAX = 1_000;
 
-/** Makes the notices that tell of those connections. */
+/** Returns the notices that report these connections. */
 export function noticesOf(departed: readonly number[]): Departed[] {
   const count = Math.ceil(departed.length / REPORTED_MAX);
   return Array.from({ length: count }, (_, at) => ({
@@ -16,8 +16,8 @@ export function noticesOf(departed: readonly number[]): Departed[] {
 }
 
 /**
- * Tells the Worker which clients have left. workerd mostly sees that itself, by the reset of their connections,
- * and always before the notice comes; but not all that it sees it passes on.
+ * Reports disconnected clients to the Worker. workerd usually detects them itself, by the reset of their connections and
+ * before the notice arrives, but it does not forward every disconnect to the Worker.
  */
 export class DepartureNotices {
   readonly #cfHeader: string;
@@ -39,7 +39,7 @@ export class DepartureNotices {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  /** Sends a notice. One that is lost was for a workerd that has ended, and its calls with it. */
+  /** Sends notices. A notice that is lost was for a workerd that has ended together with its calls. */
   #report(): void {
     this.#timer = null;
     const port = this.#targetPort();

@@ -5,29 +5,29 @@ import { join } from 'node:path';
 import type * as Sqlite from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** How long another process may take to let go of a folder, as at a restart. */
+/** How long another process may take to release a folder, for example at a restart. */
 const LOCK_WAIT_MS = 2_000;
 const LOCK_LOOK_MS = 50;
 
 const SQLITE_BUSY = 5;
 
-/** A data folder that this process holds. */
+/** A data folder that this process has locked. */
 export interface FolderLock {
   release(): Promise<void>;
 }
 
-/** A lock that is held until it is let go of, or the process ends. */
+/** A lock that is held until it is released or the process ends. */
 interface HeldFolderLock {
-  letGo(): void;
+  release(): void;
 }
 
-/** Locks that are held: one that nobody refers to would be let go with its garbage. */
+/** Held locks. Without this reference, garbage collection would release them. */
 const held = new Set<HeldFolderLock>();
 
 /**
- * Takes a lock that the process holds and the kernel lets go of, however it ends: no file says that somebody is
- * there who is not. It holds between containers too, if they share the file system and the machine.
- * SQLite has the one lock for files that works alike everywhere, and Node from 22.13 on has SQLite. Null: another one has it.
+ * Acquires a lock that the kernel releases whenever the process ends, so no stale lock remains. It also works between
+ * containers that share the file system and the machine. SQLite has the only file lock that works the same on all
+ * platforms, and Node includes SQLite since 22.13. null if another process holds the lock.
  */
 async function tryLock(path: string): Promise<HeldFolderLock | null> {
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof Sqlite | undefined;
@@ -40,7 +40,7 @@ function lockBySqlite({ DatabaseSync }: typeof Sqlite, path: string): HeldFolder
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     database.exec('BEGIN EXCLUSIVE');
-    return { letGo: () => database.close() };
+    return { release: () => database.close() };
   } catch (error) {
     database.close();
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return null;
@@ -48,7 +48,7 @@ function lockBySqlite({ DatabaseSync }: typeof Sqlite, path: string): HeldFolder
   }
 }
 
-/** Takes it by flock, which holds it as long as a pipe is open whose end only this process has. */
+/** Locks with the program flock, which holds the lock until this process closes its end of a pipe. */
 async function lockByProgram(path: string): Promise<HeldFolderLock | null> {
   const args = ['-n', '-x', path, 'sh', '-c', 'echo held; cat >/dev/null'];
   const child = spawn('flock', args, { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
@@ -58,37 +58,39 @@ async function lockByProgram(path: string): Promise<HeldFolderLock | null> {
     child.stdout.once('data', () => resolve('held'));
   });
   if (outcome === 'missing') {
-    throw new Error('To hold its data folder it needs Node 22.13 or newer, or the program flock.');
+    throw new Error(
+      'Locking the data folder requires Node 22.13 or later, or the program flock. Install one of them.',
+    );
   }
   if (outcome === 'busy') return null;
   child.unref();
-  return { letGo: () => child.stdin.end() };
+  return { release: () => child.stdin.end() };
 }
 
-/** Says in the folder who has it. */
+/** Writes the owner of the lock to the folder. */
 async function claimed(lock: HeldFolderLock, ownerPath: string): Promise<FolderLock> {
-  const letGo = (): void => {
-    if (held.delete(lock)) lock.letGo();
+  const release = (): void => {
+    if (held.delete(lock)) lock.release();
   };
   try {
     await writeFile(ownerPath, `process ${process.pid} on ${hostname()}`, { mode: 0o600 });
   } catch (error) {
-    letGo();
+    release();
     throw error;
   }
   return {
     async release() {
       if (held.has(lock)) await rm(ownerPath, { force: true });
-      letGo();
+      release();
     },
   };
 }
 
-/** Locks a data folder, or refuses: two processes on one would each grant the whole limit. */
+/** Locks a data folder. Throws if another process holds it, because two processes would each grant the whole limit. */
 export async function lockFolder(dataDir: string): Promise<FolderLock> {
   const ownerPath = join(dataDir, 'serve.owner');
   const lockPath = join(dataDir, 'serve.lock');
-  // SQLite would create it readable for other users.
+  // SQLite would create the file with read permissions for other users.
   await (await open(lockPath, 'a', 0o600)).close();
   const deadline = performance.now() + LOCK_WAIT_MS;
   for (;;) {
@@ -99,7 +101,8 @@ export async function lockFolder(dataDir: string): Promise<FolderLock> {
     if (performance.now() > deadline) {
       const owner = await readFile(ownerPath, 'utf8').catch(() => '');
       throw new Error(
-        `Another Headgate${owner && ` (${owner})`} has ${dataDir}. Two of them would each grant the whole limit.`,
+        `Another Headgate${owner && ` (${owner})`} uses ${dataDir}. Two processes would each grant the whole limit. ` +
+          'Stop the other one, or choose another folder with --data.',
       );
     }
     await delay(LOCK_LOOK_MS);

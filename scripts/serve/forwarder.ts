@@ -5,22 +5,21 @@ import { ClientLink } from './client-link.ts';
 import { ClientConnections, proxyList } from './client-connections.ts';
 import { DepartureNotices } from './departures.ts';
 
-/** Settings of the forwarder: where it listens and where it leads. */
 export interface ForwarderOptions {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0 means any free port. */
   readonly port: number;
   /** Port of workerd on 127.0.0.1. */
   readonly targetPort: number;
-  /** Header that tells workerd who calls. Nobody else may know it. @default none */
+  /** Header with the client's address for workerd. Its name is a secret of the two. @default none */
   readonly cfHeader?: string;
   /** Maximum clients at once. @default no limit */
   readonly clientsMax?: number;
-  /** Addresses of reverse proxies, which serve many callers. @default loopback */
+  /** Addresses of reverse proxies, which serve many clients. @default loopback */
   readonly proxies?: BlockList;
   /** How long the head of a request may take to arrive. @default HEAD_MS */
   readonly headMs?: number;
-  /** Receives a line about connections that were refused or closed, at most once a minute. */
+  /** Receives a line about refused and closed connections, at most once a minute. */
   readonly onLog?: (line: string) => void;
   /** How long a client may stay connected without a request. @default IDLE_MS */
   readonly idleMs?: number;
@@ -28,29 +27,29 @@ export interface ForwarderOptions {
 
 export interface Forwarder {
   readonly port: number;
-  /** Leads new connections to another port of this machine; null: they wait for one, or are reset. */
+  /** Forwards new connections to another local port. With null they wait for one, and are reset after a timeout. */
   leadTo(targetPort: number | null): void;
-  /** Connections that are open now. */
+  /** Number of open connections. */
   connections(): number;
-  /** Takes no more connections. Those to workerd live on; clients without one are let go. */
+  /** Accepts no more connections. Connections to workerd continue, and other clients are disconnected. */
   stopAccepting(): void;
-  /** Resets every connection that is left. */
+  /** Resets all remaining connections. */
   close(): Promise<void>;
 }
 
-/** As long as most load balancers keep a client that is idle; clients of Node, Python and Go close before. */
+/** Idle timeout of most load balancers. Clients in Node, Python and Go close idle connections earlier. */
 const IDLE_MS = 65_000;
 
-/** Clients send a head at once, and it is small: one packet or a few. */
+/** Clients send the head of a request in one or a few packets, immediately. */
 const HEAD_MS = 10_000;
 
-/** How often idle connections are looked for at least. */
+/** Maximum interval between searches for idle connections. */
 const SWEEP_MS = 500;
 
-/** Adds what workerd is to know of a client, as it wants it: `request.cf` of the Worker. */
+/** Returns the header line with the facts about a client, which becomes `request.cf` in the Worker. */
 function addedLines(cfHeader: string | undefined, client: Socket, connection: number): string {
   if (cfHeader === undefined) return '';
-  // An address of IPv4 comes so where we listen on both.
+  // A dual-stack socket reports IPv4 addresses in this form.
   const clientIp = client.remoteAddress?.replace(/^::ffff:(?=[\d.]+$)/, '');
   const forwarded: Forwarded = { clientIp, connection };
   return `${cfHeader}: ${JSON.stringify(forwarded)}\r\n`;
@@ -71,7 +70,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   const notices = cfHeader === undefined ? null : new DepartureNotices(cfHeader, () => targetPort);
   const places = new ClientConnections({ max: clientsMax, proxies, onLog });
   let connections = 0;
-  // Half-open, so that the end of a client's side reaches us before the socket closes by itself.
+  // Half-open sockets report the end of the client's side before the socket closes automatically.
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const place = places.take(client.remoteAddress ?? '', () => link.closeIdle());
     if (place === null) {

@@ -1,29 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkerdProcess } from './workerd.ts';
 
-/** How long before the first new start, doubled with each that follows soon, up to the most. */
+/** Pause before a restart, doubled with each further restart that follows soon. */
 const WAIT_MS_MIN = 250;
 const WAIT_MS_MAX = 10_000;
 
-/** How long a workerd serves until it was well: the next end counts as the first. */
-const WELL_AFTER_MS = 60_000;
+/** After serving for this long, workerd counts as healthy and the pause starts from the minimum again. */
+const HEALTHY_AFTER_MS = 60_000;
 
-/** Actions for a workerd that ends unasked. */
 export interface KeepRunningOptions {
-  /** Starts the next one; resolves when it serves. Fails at once, and leaves nothing, when the signal comes. */
+  /** Starts workerd again and resolves when it serves. Rejects immediately, and leaves no process, on the signal. */
   start(signal: AbortSignal): Promise<WorkerdProcess>;
-  /** Hears that nobody serves from here on. */
+  /** Called when workerd has ended. */
   onEnd(): void;
-  /** Hears that a new one serves. */
+  /** Called when a new workerd serves. */
   onServing(workerd: WorkerdProcess): void;
   readonly onLog: (line: string) => void;
 }
 
-/** A workerd that is started again when it ends. */
+/** A workerd that is restarted when it ends. */
 export interface KeptRunning {
   /** The process that serves, or the last one that did. */
   latest(): WorkerdProcess;
-  /** Starts no more. Answers with the process that serves; null: there is none. */
+  /** Stops the restarts. Returns the process that serves, or null if there is none. */
   letGo(): Promise<WorkerdProcess | null>;
 }
 
@@ -31,8 +30,8 @@ const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
 /**
- * Starts workerd again whenever it ends unasked, and never gives up: what was in its way, as a disk that is full,
- * may pass, and whoever wants another end sees the lines, and `/healthz` without an answer.
+ * Restarts workerd whenever it ends unexpectedly. It never gives up, because the cause, such as a full disk, may be
+ * temporary. Operators see the log lines and the failing `/healthz`.
  */
 export function keepRunning(first: WorkerdProcess, options: KeepRunningOptions): KeptRunning {
   const over = new AbortController();
@@ -41,13 +40,13 @@ export function keepRunning(first: WorkerdProcess, options: KeepRunningOptions):
   let serves = true;
   let ends = 0;
 
-  /** Null: nobody wants it any more. */
+  /** Returns null if the restarts were stopped meanwhile. */
   const startNext = async (why: string): Promise<WorkerdProcess | null> => {
     let reason = why;
     while (!signal.aborted) {
       const waitMs = Math.min(WAIT_MS_MAX, WAIT_MS_MIN * 2 ** ends);
       ends += 1;
-      options.onLog(`${reason} It is started again in ${waitMs} ms.`);
+      options.onLog(`${reason} Restarting in ${waitMs} ms.`);
       await delay(waitMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return null;
       try {
@@ -66,12 +65,12 @@ export function keepRunning(first: WorkerdProcess, options: KeepRunningOptions):
       if (signal.aborted) return;
       serves = false;
       options.onEnd();
-      if (performance.now() - servedFrom >= WELL_AFTER_MS) ends = 0;
+      if (performance.now() - servedFrom >= HEALTHY_AFTER_MS) ends = 0;
       const next = await startNext(sentence);
       if (next === null) return;
       latest = next;
       serves = true;
-      options.onLog(`workerd serves again, as process ${next.pid}.`);
+      options.onLog(`workerd is serving again as process ${next.pid}.`);
       options.onServing(next);
     }
   };

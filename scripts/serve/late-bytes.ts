@@ -1,16 +1,16 @@
-/** Maximum time without a byte, as long as nginx waits by default (`lingering_timeout`). */
+/** Maximum time without a byte, as in nginx by default (`lingering_timeout`). */
 const SILENT_MS = 5_000;
 
-/** Maximum time in total. At 0.6 Mbit/s a body of 20 MB takes as long. */
+/** Maximum total time. A body of 20 MB takes this long at 0.6 Mbit/s. */
 const TOTAL_MS = 300_000;
 
-/** Maximum bytes in total. Cloudflare accepts request bodies of 100 MB. */
+/** Maximum total bytes. Cloudflare accepts request bodies of 100 MB. */
 const BYTES_MAX = 128 * 1_048_576;
 
 /**
- * Bytes that a client sends after its answer is complete. They are read and discarded, because the kernel resets a connection
- * that is closed with unread bytes, and a reset can delete an answer that the client has not read yet. Many clients read
- * nothing before they have sent their whole request.
+ * Bytes that a client sends after its response is complete. They are read and discarded, because the kernel resets a
+ * connection that is closed with unread bytes, and a reset can delete a response that the client has not read yet. Many
+ * clients read nothing before they have sent their whole request.
  *
  * The bounds are generous because such a connection uses no memory and is closed when another client needs its place.
  */

@@ -1,24 +1,24 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 
-/** Maximum length of a line: nothing that we write is nearly as long. */
+/** Maximum length of a line. Lines of Headgate itself are much shorter. */
 const LINE_LENGTH_MAX = 16_384;
 
 /**
- * Controls, line ends of every kind, and what turns the direction of a text: on a terminal or in a viewer
- * they would make one line look like another, or like two.
+ * Control characters, all kinds of line ends, and characters that change the direction of text. On a terminal or in a
+ * viewer they would make one line look like another, or like two.
  */
-// oxlint-disable-next-line no-control-regex -- they are what is looked for
+// oxlint-disable-next-line no-control-regex -- the expression matches control characters on purpose
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** Escapes what would not be seen, or would move what is. */
+/** Escapes invisible characters and those that move other text. */
 export const escapeUnseen = (text: string): string =>
   text.replaceAll(UNSEEN, (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** Maximum length of a word: none is as long, nor a part of a stack, and to look through such a one takes time. */
+/** Words that are longer than any word or stack frame. They are removed, because searching them is slow. */
 const LONG_WORD = /\S{200,}/g;
 
-/** Values that workerd adds to its errors, as in `; url = http://…`: they may hold whatever a caller sent. */
+/** Values that workerd adds to its errors, as in `; url = http://…`. They may contain anything that a client sent. */
 const VALUES = /(; [\w.()>-]+ = ).*/s;
 
 const ADDRESS = /\b[a-z][a-z0-9+.-]*:\/\/\S*|\S*\?\S*/gi;
@@ -36,8 +36,8 @@ function isEvent(line: string): boolean {
 }
 
 /**
- * Writes a line of workerd's output as it may be shown. Events of the Worker hold no secrets by themselves; what
- * workerd says itself is cut where it may repeat a URL, a header or a body.
+ * Returns a line of workerd's output without secrets. Events of the Worker contain none. In workerd's own lines, URLs,
+ * headers and values are removed, because they may repeat what a client sent.
  */
 export function safeLine(line: string): string {
   if (isEvent(line)) return escapeUnseen(line);
@@ -50,19 +50,19 @@ export function safeLine(line: string): string {
   return escapeUnseen(cut);
 }
 
-/** A place in the source of workerd, with which its own lines begin, and the frames of a stack. */
+/** A position in workerd's source, which starts its own log lines and stack frames. */
 const CPP_PLACE = /^\S+\.(?:c\+\+|cc|h|capnp):\d+/;
 
-/** Lines below such a one: addresses, and frames with or without a place. */
+/** Following lines of a stack: addresses, and frames with or without a source position. */
 const STACK =
   /^(?:stack:|\*\*\* |\s|0x|\S+@[0-9a-f]+)|^\S+\.(?:c\+\+|cc|h|capnp):\d+(?::\d+)?: (?:\w+::|returning )/;
 
-/** Words of workerd for what was under way when it was asked to end. */
+/** Words of workerd for work that was cut by its shutdown. */
 const CUT_SHORT = /abort|cancel|disconnect|broken|terminat|shutdown|shutting down|destroyed/i;
 
 /**
- * Makes a filter of workerd's lines that lets none through, once it was asked to end, that only say that something was
- * under way: nobody can act on them, and each brings a stack. Whatever else goes wrong then is still told.
+ * Creates a filter that drops, during the shutdown, workerd's lines about work that was cut, with their stacks. No action
+ * can follow from them. Other errors are still logged.
  */
 export function shutdownFilter(isStopping: () => boolean): (line: string) => boolean {
   let inStack = false;
@@ -79,8 +79,8 @@ const REPEATED_EVERY_MS = 10_000;
 const REPEATED_MAX = 100;
 
 /**
- * Makes a filter for workerd's own repeated lines, as on a full disk, where each write logs several with their stacks. It
- * passes one of equal lines in ten seconds, with the number of lines left out. Null: the line is left out.
+ * Creates a filter for workerd's repeated lines, as on a full disk, where each write logs several with their stacks. It
+ * passes one of equal lines in ten seconds, with the number of omitted lines. It returns null for an omitted line.
  */
 export function repeatFilter(now: () => number = Date.now): (line: string) => string | null {
   const seen = new Map<string, { readonly at: number; leftOut: number }>();
@@ -100,11 +100,11 @@ export function repeatFilter(now: () => number = Date.now): (line: string) => st
     if (seen.size >= REPEATED_MAX) seen.clear();
     seen.set(kind, { at: now(), leftOut: 0 });
     const leftOut = last?.leftOut ?? 0;
-    return leftOut === 0 ? line : `${line} (${leftOut} more like this were left out)`;
+    return leftOut === 0 ? line : `${line} (${leftOut} similar omitted)`;
   };
 }
 
-/** A line as it is written to the log of one that is self-hosted. */
+/** A log line of a self-hosted Headgate. */
 export interface LogLine {
   readonly at: Date;
   readonly level: 'info' | 'warn' | 'error';
@@ -113,19 +113,19 @@ export interface LogLine {
   readonly message: string;
 }
 
-/** Writes a line as JSON with its time and level. An event of the Worker has its level already. */
+/** Formats a line as JSON with its time and level. An event of the Worker already has a level. */
 export function jsonLine({ at, level, event, message }: LogLine): string {
   const time = at.toISOString();
   if (isEvent(message)) return `{"at":"${time}",${message.slice(1)}`;
   return JSON.stringify({ at: time, level, event, message });
 }
 
-/** Writes a line for whoever sits before a terminal. */
+/** Formats a line for a terminal. */
 export function textLine({ at, level, message }: LogLine): string {
   return `${at.toISOString()} ${level.padEnd(5)} ${message}`;
 }
 
-/** Calls `onLine` for every line of a stream. Nothing but LF ends one; of a very long one the end is cut. */
+/** Calls `onLine` for every line of a stream. Only LF ends a line. Very long lines are truncated. */
 export function readLines(stream: Readable | null, onLine: (line: string) => void): void {
   const decoder = new StringDecoder('utf8');
   let rest = '';

@@ -1,17 +1,17 @@
 import { request } from 'node:http';
 import { STOPPING_PATH, type Stopping } from '../../src/contract/rpc/forwarded.ts';
 
-/** How long a Worker may take to do what the end of the process asks for. */
+/** How long a Worker may take to prepare for the end of the process. */
 const WAIT_MS_MAX = 2_000;
 
-/** Has a Worker service end the WebSockets on which nothing is under way, and others once that is over. */
+/** Ends the WebSockets of a Worker service: idle ones now, and others after their turn. */
 export function endIdleSockets(port: number, cfHeader: string): Promise<void> {
   return report(port, cfHeader, { isStopping: true, mayFinish: true });
 }
 
 /**
- * Has a Worker service end its WebSockets, and all pools write what they keep in memory for a while. What is not written by then is
- * lost, as in a crash.
+ * Ends all WebSockets of a Worker service, and makes all pools write their buffered state. State that is not written in
+ * time is lost, as in a crash.
  */
 export function writeAll(port: number, cfHeader: string): Promise<void> {
   return report(port, cfHeader, { isStopping: true });

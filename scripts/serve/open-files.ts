@@ -1,40 +1,40 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Minimum for a busy Headgate: two for each call, and three for each pool in use. */
+/** Minimum for a busy Headgate, which needs two files for each call and three for each pool in use. */
 const FILES_LOW = 4_096;
 
-/** Files that are open without any call, and some more. */
+/** Files that are open without any call, plus a reserve. */
 const FILES_OF_OUR_OWN = 64;
 
 /**
- * Reads how many files we may open, and workerd as well; Infinity: as many as there are. Node raises its own soft limit
- * to the hard one when it starts, and whatever it starts inherits that.
+ * Returns the maximum number of open files of this process, which workerd inherits. Infinity means no limit. At its start,
+ * Node raises its soft limit to the hard limit.
  */
 async function openFilesMax(): Promise<number> {
   if (process.platform === 'win32') return Infinity;
   const { stdout } = await promisify(execFile)('/bin/sh', ['-c', 'ulimit -n']);
   const files = Number(stdout);
-  // `unlimited` is no number.
+  // The output may be `unlimited`.
   return Number.isNaN(files) ? Infinity : files;
 }
 
-/** Warns of how few files workerd may open; null where they are enough. */
+/** Returns a warning if workerd may open too few files, otherwise null. */
 export async function fewOpenFiles(): Promise<string | null> {
   const files = await openFilesMax();
   if (files >= FILES_LOW) return null;
   return (
-    `workerd may open ${files} files, which is few: each call needs two, each pool in use three. ` +
-    `Raise the hard limit (ulimit -Hn, LimitNOFILE, --ulimit nofile) to ${FILES_LOW} at least.`
+    `workerd may open only ${files} files. Each call needs two, and each pool in use needs three. ` +
+    `Raise the hard limit (ulimit -Hn, LimitNOFILE, --ulimit nofile) to at least ${FILES_LOW}.`
   );
 }
 
-/** Files of one client: two here, and as many in workerd, which when it is busy looks late at those that were closed. */
+/** Files of one client. It uses two here and two in workerd, which closes them late when it is busy. */
 const FILES_PER_CLIENT = 3;
 
 /**
- * Counts for how many connections of clients there is room, each of which needs one to workerd: were there
- * more, they would leave no file to serve any of them.
+ * Returns the maximum number of client connections. Each needs a connection to workerd, so more clients would leave no
+ * files to serve any of them.
  */
 export async function clientsMax(): Promise<number> {
   const files = await openFilesMax();

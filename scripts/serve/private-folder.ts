@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs';
 import { access, chmod, constants, lstat, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { plural } from '../../src/core/words/figures.ts';
 
 /** Permissions of group and others. */
 const OTHERS = 0o077;
@@ -11,15 +12,15 @@ const AT_ONCE = 64;
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0');
 
 /**
- * Creates a folder that only its owner may enter, or narrows an existing one, with everything in it: a folder has 0700
- * and a file 0600. `onNote` receives a sentence about each change. The folder is narrowed before its contents are read,
- * so that no other user can swap an entry meanwhile. Links are not followed: their targets may lie outside.
+ * Creates a folder that only its owner may enter, or restricts an existing one and its contents: folders get the mode 0700
+ * and files 0600. `onNote` receives a sentence about each change. The folder is restricted before its contents are read,
+ * so that no other user can swap an entry meanwhile. Links are not followed, because their targets may be outside.
  *
- * Throws if something in it belongs to another user, who could read or replace it whatever its permissions are.
+ * Throws if an entry belongs to another user, because its owner could read or replace it regardless of its permissions.
  */
 export async function makePrivate(folder: string, onNote: (line: string) => void): Promise<void> {
   await orUnusable(folder, () => mkdir(folder, { recursive: true, mode: 0o700 }));
-  // Windows has no such permissions: a folder there inherits those of its parent.
+  // Windows has no such permissions. Folders inherit those of their parent.
   const user = process.geteuid?.();
   if (user === undefined) return;
   const link = await lstat(folder);
@@ -35,12 +36,14 @@ export async function makePrivate(folder: string, onNote: (line: string) => void
   }
   const narrowed = await narrowBelow(folder, user, onNote);
   if (narrowed > 0) {
-    onNote(`${narrowed} files and folders below ${folder} now have the modes 0600 and 0700.`);
+    onNote(
+      `Changed the modes of ${plural(narrowed, 'entry', 'entries')} below ${folder} to 0600 and 0700.`,
+    );
   }
   await orUnusable(folder, () => access(folder, constants.W_OK));
 }
 
-/** Does something to the data folder, and turns an error of the file system into what an operator can do. */
+/** Accesses the data folder, and converts an error of the file system into advice for the operator. */
 async function orUnusable(folder: string, act: () => Promise<unknown>): Promise<void> {
   try {
     await act();
@@ -73,7 +76,7 @@ async function narrow(path: string, before: Stats): Promise<void> {
   );
 }
 
-/** Narrows everything below a folder, and returns the number of entries that were changed. */
+/** Restricts everything below a folder, and returns the number of changed entries. */
 async function narrowBelow(
   folder: string,
   user: number,
@@ -86,7 +89,7 @@ async function narrowBelow(
     if (entry === null) return 0;
     requireOwner(path, entry, user);
     if (entry.isSymbolicLink()) {
-      onNote(`${path} is a link. The permissions of its target were left as they are.`);
+      onNote(`${path} is a link. The permissions of its target were not changed.`);
       return 0;
     }
     const isWide = (entry.mode & OTHERS) !== 0;
@@ -102,7 +105,7 @@ async function narrowBelow(
   return narrowed;
 }
 
-/** Null: the entry was removed meanwhile, as a process that is about to end does with its own. */
+/** null if the entry was removed meanwhile, for example by a process that is ending. */
 async function statIfThere(path: string): Promise<Stats | null> {
   try {
     return await lstat(path);
@@ -113,5 +116,5 @@ async function statIfThere(path: string): Promise<Stats | null> {
 }
 
 function ignore(): void {
-  // The permissions that are there afterwards decide.
+  // The resulting permissions are checked afterwards.
 }

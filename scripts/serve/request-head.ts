@@ -1,10 +1,10 @@
 import { SERVED_METHODS } from '../../src/contract/methods.ts';
 import type { Malformed } from '../../src/http/malformed.ts';
 
-/** Length of a body, by the head before it. */
+/** Length of a body according to the head. */
 export type BodyLength = number | 'chunked';
 
-/** A request line, and header lines. What may stand in a path or a value: no controls, and no more is asked. */
+/** A request line. Paths and values may contain anything except control characters. */
 const METHOD = `(?:${SERVED_METHODS.join('|')}) `;
 const REQUEST_LINE = new RegExp(`^${METHOD}/[\\x21-\\x7e\\x80-\\xff]* HTTP/1\\.[01]$`);
 
@@ -14,13 +14,13 @@ const OTHER_METHOD = new RegExp(
 );
 const HEADERS = /^(?:[!#$%&'*+.^_`|~\w-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 
-/** The headers that say to whom a request goes and where it ends. Of a space behind a value workerd makes a 500. */
+/** The headers that determine the target and the end of a request. workerd returns 500 for a space after a value. */
 const FRAMING = /^(host|content-length|transfer-encoding):[\t ]*(.*)\r$/gim;
 
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
 const LENGTH = /^\d{1,15}$/;
 
-/** Hosts that were looked at last: callers send one and the same. */
+/** Recently accepted hosts, because most clients send the same one. */
 const goodHosts = new Set<string>();
 const GOOD_HOSTS_MAX = 64;
 
@@ -33,8 +33,8 @@ function isHost(text: string): boolean {
 }
 
 /**
- * Reads the head of a request, strictly: what two readers could take for different things is malformed.
- * `text` has every line with its CR LF, without the empty one at the end.
+ * Parses the head of a request strictly. A head that two parsers could interpret differently is malformed. `text` contains
+ * every line with its CR LF, without the final empty line.
  */
 export function readHead(text: string): BodyLength | Malformed {
   const lineEnd = text.indexOf('\r\n');

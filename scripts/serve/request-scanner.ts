@@ -2,28 +2,28 @@ import type { Malformed } from '../../src/http/malformed.ts';
 import { ChunkedBody } from './chunked-body.ts';
 import { readHead } from './request-head.ts';
 
-/** Maximum bytes of request line and headers. workerd takes twice as much. */
+/** Maximum bytes of the request line and the headers. workerd accepts twice as much. */
 const HEAD_BYTES_MAX = 65_536;
 
 const [CR, LF] = [13, 10];
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Verdict on some bytes of a connection. */
+/** Result of scanning some bytes of a connection. */
 export interface Scanned {
-  /** Bytes that may be passed on. */
+  /** Bytes to forward. */
   readonly bytes: Buffer;
-  /** Mistake behind them. Nothing more of the connection may be passed on. */
+  /** The fault after these bytes, after which nothing more of the connection may be forwarded. */
   readonly malformed: Malformed | null;
-  /** Path of a request with a method that is not served, for the dialect of its answer. Empty: not known. */
+  /** Path of a request with an unsupported method, which determines the dialect of its response. Empty if unknown. */
   readonly path: string;
-  /** Whether a part of the malformed request was passed on before. */
+  /** Whether a part of the malformed request was already forwarded. */
   readonly isUnderWay: boolean;
   /** Heads of the requests that begin in the bytes, as the client sent them. */
   readonly heads: readonly string[];
   /**
-   * Bytes behind a request whose answer decides what becomes of them. A request for a WebSocket: they are frames, or
-   * requests to scan. A large body: if workerd does not read it, it closes the connection, so a request behind it
-   * needs another one. Null: there is no such request.
+   * Bytes after a request whose response determines how they are handled. After a WebSocket request they are frames or
+   * requests. After a large body they may need another connection, because workerd closes this one if the body is not
+   * read. null if there is no such request.
    */
   readonly behind: Buffer | null;
 }
@@ -31,30 +31,30 @@ export interface Scanned {
 /** workerd reads and discards at most 65,536 bytes of a body that the Worker has not read. */
 const LARGE_BODY_BYTES = 60_000;
 
-/** A request that workerd may answer with 101: from there on the connection speaks no HTTP. */
+/** A request that workerd may answer with 101, after which the connection no longer carries HTTP. */
 const WEBSOCKET = /^GET [^\r]*\r\n(?:.*\r\n)*?upgrade:[\t ]*websocket[\t ]*\r\n/i;
 
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Follows the requests of one connection, so that only proper ones are passed on. Heads are held back
- * until they are whole; bytes of bodies are counted.
+ * Follows the requests of one connection, so that only valid ones are forwarded. Heads are held back until they are
+ * complete, and the bytes of bodies are counted.
  */
 export class RequestScanner {
-  /** The beginning of a head. */
+  /** Incomplete head of a request. */
   #held: Buffer = NOTHING;
-  /** Rest of a body, or nothing between two requests. */
+  /** Remaining body. 0 between two requests. */
   #body: ChunkedBody | number = 0;
   /** Bytes of the current body so far, sizes of chunks included. */
   #bodyBytes = 0;
   readonly #added: Buffer;
 
-  /** `added` are header lines, each with its CR LF, that every request gets at the end of its own. */
+  /** `added` are header lines, each with its CR LF, that are appended to the headers of every request. */
   constructor(added = '') {
     this.#added = Buffer.from(added, 'latin1');
   }
 
-  /** Whether all of the last request's body is there. The head of the next one may have begun. */
+  /** Whether the body of the last request is complete. The head of the next one may have begun. */
   get isBetween(): boolean {
     return this.#body === 0;
   }
@@ -69,7 +69,7 @@ export class RequestScanner {
     return this.#held.length > 0;
   }
 
-  /** Reads on in the body of a request that is already answered, and returns the bytes behind it. Null: it goes on. */
+  /** Skips the body of an answered request and returns the bytes after it. null if the body continues. */
   skipBody(bytes: Buffer): Buffer | null | 'malformed' {
     const at = this.#readBody(bytes, 0);
     if (at === null) return 'malformed';
@@ -81,7 +81,7 @@ export class RequestScanner {
     const seen = this.#held.length;
     this.#held = NOTHING;
     let at = 0;
-    // Where the request begins that is not over; negative: before these bytes.
+    // Start of the incomplete request. Negative if it began before these bytes.
     let start = this.#body === 0 ? 0 : -1;
     const headEnds: number[] = [];
     const heads: string[] = [];
@@ -126,7 +126,7 @@ export class RequestScanner {
     return passed(bytes.length, null);
   }
 
-  /** Reads on in the body at `at`, and returns where it or `bytes` end. Null: it is malformed. */
+  /** Reads the body from `at` on, and returns the end of the body or of `bytes`. null if the body is malformed. */
   #readBody(bytes: Buffer, at: number): number | null {
     let end: number;
     if (typeof this.#body === 'number') {
@@ -142,7 +142,7 @@ export class RequestScanner {
     return end;
   }
 
-  /** `headEnds`: behind the header lines of every head in the bytes, and of those that are not passed on. */
+  /** Inserts the added headers. `headEnds` are the ends of all header lines, including those beyond `bytes`. */
   #withAdded(bytes: Buffer, headEnds: readonly number[]): Buffer {
     if (headEnds.length === 0 || this.#added.length === 0) return bytes;
     const parts: Buffer[] = [];
@@ -156,9 +156,9 @@ export class RequestScanner {
     return Buffer.concat(parts);
   }
 
-  /** Waits for the rest of a head. False: it never becomes one. */
+  /** Holds an incomplete head. Returns false if it cannot become a valid head. */
   #hold(bytes: Buffer, at: number, seen: number): boolean {
-    // Whoever ends lines by LF alone would wait for ever; so would who speaks another protocol.
+    // A client that ends lines with LF only, or that uses another protocol, would otherwise wait forever.
     for (let lf = bytes.indexOf(LF, Math.max(at, seen)); lf >= 0; lf = bytes.indexOf(LF, lf + 1)) {
       if (lf === at || bytes[lf - 1] !== CR) return false;
     }

@@ -34,48 +34,49 @@ import { endIdleSockets, writeAll } from './notify-stopping.ts';
 import type { WorkerdProcess } from './workerd.ts';
 import { startWorkerd } from './workerd.ts';
 
-/** Keys of providers, secrets of webhooks, who may see metrics and the admin routes, and variables of places. */
+/** Environment variables that become bindings of the Worker. ADMIN_TOKEN is handled separately. */
 const PASSED_ON =
   /^((UPSTREAM|WEBHOOK)_[A-Z0-9_]+|METRICS_TOKEN|ACCESS_(TEAM_DOMAIN|AUD|ROLE)|JURISDICTION|DIRECTORY_LOCATION)$/;
 
 export interface ServeOptions {
-  /** Port of the first Worker service; 0: any free one. */
+  /** Port of the first Worker service. 0 means any free port. */
   readonly port: number;
   /** @default 127.0.0.1 */
   readonly host?: string;
-  /** Additional served hosts besides `localhost` and its addresses, on a loopback address. @default none */
+  /** Host names to serve on a loopback address in addition to `localhost` and its addresses. @default none */
   readonly allowHosts?: readonly string[];
-  /** The data folder. Created if it is missing, and closed to other users. */
+  /** The data folder. It is created if it is missing, and made private. */
   readonly dataDir: string;
-  /** Environment of workerd: what `PASSED_ON` names becomes bindings. @default that of this process */
+  /** Environment of workerd. Variables that match `PASSED_ON` become bindings. @default that of this process */
   readonly env?: NodeJS.ProcessEnv;
   /**
-   * False: clients speak to workerd itself, which does not notice all that leave, and is not started again.
+   * With false, clients connect to workerd directly. It does not notice every disconnect, and it is not restarted.
    * @default true
    */
   readonly forwarder?: boolean;
-  /** Opens the admin routes. @default ADMIN_TOKEN of the environment; without it `keepsAdminToken` decides */
+  /** Token of the admin routes. @default ADMIN_TOKEN of the environment; without it `keepsAdminToken` applies */
   readonly adminToken?: string;
   /**
-   * Without an ADMIN_TOKEN the admin routes open with a token that is kept in the data folder, and made at the first start.
-   * @default false: they are closed
+   * Without ADMIN_TOKEN, use a token that the first start generates and stores in the data folder. With false, the admin
+   * routes are disabled.
+   * @default false
    */
   readonly keepsAdminToken?: boolean;
-  /** JSON or YAML, imported if no configuration was ever written. */
+  /** JSON or YAML file, imported if no configuration was ever written. */
   readonly configFile?: string;
-  /** The same, as a value. */
+  /** The configuration to import, as a value. */
   readonly config?: unknown;
-  /** How many MiB the bodies of calls may hold together, of each Worker service. @default BODY_MEMORY_MIB */
+  /** Memory for the bodies of calls in each Worker service, in MiB. @default BODY_MEMORY_MIB */
   readonly bodyMemoryMib?: number;
-  /** Addresses of reverse proxies in front, as `proxyList` reads them. Loopback always counts as one. @default none */
+  /** Addresses of reverse proxies, as `proxyList` parses them. Loopback always counts as one. @default none */
   readonly trustedProxies?: readonly string[];
-  /** Worker services bound to the one set of objects, each with its own URL. @default 1 */
+  /** Number of Worker services, which share the objects and have their own URLs. @default 1 */
   readonly workers?: number;
-  /** Opens workerd's inspector, for whoever measures its memory. @default false */
+  /** Opens workerd's inspector, for memory measurements. @default false */
   readonly inspector?: boolean;
-  /** Path of another built module than the project's. */
+  /** Path of a built module that replaces the project's. */
   readonly module?: string;
-  /** Takes every line that workerd prints; `logs` keeps them besides. */
+  /** Receives every line that workerd prints. `logs` also returns them. */
   readonly onLog?: (line: string) => void;
 }
 
@@ -85,43 +86,43 @@ export interface Serve {
   readonly url: string;
   /** One per Worker service. */
   readonly urls: readonly string[];
-  /** The process of workerd; another one after a crash. */
+  /** Process id of workerd. It changes after a crash. */
   workerdPid(): number;
-  /** Port of workerd's inspector; null: it was not opened. */
+  /** Port of workerd's inspector. null if it is not open. */
   inspectorPort(): number | null;
-  /** Whether the configuration that was given has been imported; false: there was one. */
+  /** Whether the given configuration was imported. false if a configuration existed already. */
   readonly imported: boolean;
   /** Warnings of the admin API about the imported configuration. */
   readonly warnings: readonly string[];
-  /** The token of the data folder, if that one opens the admin routes. */
+  /** The token of the data folder, if the admin routes use it. */
   readonly folderToken: FolderToken | null;
   /** Whether gateway keys were configured at the start. Without them every caller is accepted. */
   readonly hasGatewayKeys: boolean;
-  /** Last lines that workerd printed. */
+  /** The latest lines that workerd printed. */
   logs(): string;
-  /** Takes no more connections, waits for the calls in flight at most so long, ends workerd. */
+  /** Accepts no more connections, waits for calls in flight for at most `drainMs`, and ends workerd. */
   stop(options?: { readonly drainMs?: number }): Promise<void>;
-  /** Kills workerd as a power cut would, and closes the port. */
+  /** Kills workerd as a power failure would, and closes the port. */
   kill9(): Promise<void>;
 }
 
 const LOG_LINES_MAX = 20_000;
 const DRAIN_POLL_MS = 25;
 
-/** How long workerd may take to end by itself once it was asked to. */
+/** How long workerd may take to exit after SIGTERM. */
 const TERM_WAIT_MS = 2_000;
 const NO_DRAIN_TERM_WAIT_MS = 500;
 
-/** How long bytes that workerd has written may take to the client. */
+/** How long bytes that workerd has written may take to reach the client. */
 const FLUSH_MS = 50;
 
 interface ServeParts {
   readonly kept: KeptRunning;
-  /** None where clients speak to workerd itself. */
+  /** Empty if clients connect to workerd directly. */
   readonly forwarders: readonly Forwarder[];
-  /** Hears that the end is wanted. */
+  /** Called when the shutdown begins. */
   readonly onStopping: () => void;
-  /** As with `Runtime`. */
+  /** As in `WorkerdSettings`. */
   readonly cfHeader: string;
 }
 
@@ -137,7 +138,7 @@ async function drain(workerd: WorkerdProcess, drainMs: number): Promise<void> {
   });
   while (performance.now() < deadline && !hasEnded) {
     const counts = await Promise.all(directUrls(workerd).map(callsInFlight));
-    // One that is too busy to answer has calls in flight.
+    // A service that is too busy to respond has calls in flight.
     if (counts.every((count) => count === 0)) return;
     await Promise.race([delay(DRAIN_POLL_MS), ended]);
   }
@@ -153,20 +154,20 @@ async function stopParts(parts: ServeParts, drainMs: number): Promise<void> {
     await drain(workerd, drainMs);
     await Promise.all(workerd.ports.map((port) => writeAll(port, cfHeader)));
     await delay(FLUSH_MS);
-    // workerd closes what is idle in good order, and the forwarders pass that on.
+    // workerd closes idle connections in an orderly way, and the forwarders forward the close.
     await workerd.terminate(TERM_WAIT_MS);
   }
   await Promise.all(forwarders.map((forwarder) => forwarder.close()));
   await workerd?.terminate(NO_DRAIN_TERM_WAIT_MS);
 }
 
-/** Settings with which a workerd is started, the first one and those after it. */
+/** Settings for starts and restarts of workerd. */
 interface WorkerdSettings {
   readonly options: ServeOptions;
   readonly adminToken: string | null;
   /** Path of the built module. */
   readonly module: string;
-  /** Only the forwarders and workerd know it: who knows it could write any address as its own. */
+  /** A secret of the forwarders and workerd, because a client that knows it could claim any address. */
   readonly cfHeader: string;
   readonly onLog: (line: string) => void;
 }
@@ -177,7 +178,7 @@ async function startRuntime(
 ): Promise<WorkerdProcess> {
   const dataDir = resolve(options.dataDir);
   const environment = options.env ?? process.env;
-  // Without a usable token the Worker reads the one that was given, to report why the admin routes are closed.
+  // Without a usable token, the Worker reads the given one to report why the admin routes are disabled.
   const token = adminToken ?? options.adminToken ?? environment['ADMIN_TOKEN'];
   const env: NodeJS.ProcessEnv = { ...environment, ADMIN_TOKEN: token };
   const workers = options.workers ?? 1;
@@ -185,9 +186,9 @@ async function startRuntime(
     module: relative(dataDir, module),
     objectsDir: resolve(dataDir, 'objects'),
     workers,
-    // workerd does not start where a folder that it serves is missing.
+    // workerd does not start if a folder that it serves is missing.
     dashboardDir: existsSync(BUILT_DASHBOARD) ? BUILT_DASHBOARD : null,
-    // Another one for each process, also after a crash: rows of the one before died with it.
+    // Each process has its own id, also after a crash, because leases of the previous process ended with it.
     bootId: randomBytes(9).toString('base64url'),
     bodyMemoryMib: options.bodyMemoryMib ?? BODY_MEMORY_MIB,
     allowedHosts: await allowedHosts(options.host ?? '127.0.0.1', options.allowHosts ?? []),
@@ -203,7 +204,7 @@ async function startRuntime(
   return startWorkerd({ dataDir, config, hidden, workers, env, inspector, onLog, ...given });
 }
 
-/** Opens the ports: from here on anybody may call. */
+/** Opens the ports. */
 async function listen(
   { options, cfHeader, onLog }: WorkerdSettings,
   ports: readonly number[],
@@ -244,7 +245,7 @@ async function importConfig(
   return importFirst(target, text, isJson ? 'application/json' : 'application/yaml');
 }
 
-/** Starts Headgate on plain workerd; resolves when it answers. The data folder is its own until it stops. */
+/** Starts Headgate on plain workerd and resolves when it responds. It locks the data folder until it stops. */
 export async function startServe(options: ServeOptions): Promise<Serve> {
   const wrong = wrongPlace((options.env ?? process.env) as LocationVariables);
   if (wrong !== null) throw new Error(wrong);
@@ -275,7 +276,7 @@ async function startLocked(options: ServeOptions): Promise<Serve> {
   }
   const { value, fault } = cleanSecret(options.adminToken ?? env['ADMIN_TOKEN']);
   if (value !== null) return run(options, value);
-  // A token that was given and is refused leaves the routes closed: another one is not what was asked for.
+  // A given token that is unusable disables the routes, because a generated token would be unexpected.
   if (options.keepsAdminToken === true && fault === 'is not set') return runWithOwn(options);
   const { config, configFile, ...rest } = options;
   const imports = config !== undefined || configFile !== undefined;
@@ -284,7 +285,7 @@ async function startLocked(options: ServeOptions): Promise<Serve> {
   return { ...(await run(rest, null)), imported, warnings };
 }
 
-/** Starts with the token of the data folder. One that was made for a start which failed is forgotten. */
+/** Starts with the token of the data folder. A token that was generated for a failed start is removed. */
 async function runWithOwn(options: ServeOptions): Promise<Serve> {
   const token = await folderToken(options.dataDir);
   try {
@@ -296,8 +297,8 @@ async function runWithOwn(options: ServeOptions): Promise<Serve> {
 }
 
 /**
- * Imports in a short run of its own, with a token that nobody learns: without one the admin routes are
- * closed to us too, and the Worker is to know that they are.
+ * Imports the configuration in a short separate run with a random token. Without a token the admin routes are disabled for
+ * the import too, and the final run must report them as disabled.
  */
 async function importAlone(options: ServeOptions): Promise<Pick<Serve, 'imported' | 'warnings'>> {
   const { host: _host, ...rest } = options;
@@ -307,10 +308,7 @@ async function importAlone(options: ServeOptions): Promise<Pick<Serve, 'imported
   return serve;
 }
 
-/**
- * Writes the configuration with `bringConfig` if there is none, and waits until every Worker uses it. Returns the
- * outcome of `bringConfig`.
- */
+/** Writes the configuration with `bringConfig`, waits until every Worker uses it, and returns the outcome of `bringConfig`. */
 async function prepare(
   workerd: WorkerdProcess,
   bringConfig: (url: string) => Promise<FirstImport>,
@@ -320,14 +318,14 @@ async function prepare(
   const isDead = (): boolean => dead;
   workerd.ended.then(() => (dead = true)).catch(() => undefined);
   const ready = await Promise.all(urls.map((url) => untilReady(url, isDead)));
-  if (!ready.every(Boolean)) throw new Error('The Worker does not answer.');
+  if (!ready.every(Boolean)) throw new Error('The Worker does not respond.');
   const outcome = await bringConfig(urls[0] ?? '');
   const routed = await Promise.all(urls.map((url) => untilRouted(url, outcome.version, isDead)));
   if (!routed.every(Boolean)) throw new Error('The Worker cannot read its configuration.');
   return outcome;
 }
 
-/** Starts the next workerd after one that crashed: on the same folder, with whatever is configured there. */
+/** Restarts workerd after a crash on the same folder, with the stored configuration. */
 async function startAgain(runtime: WorkerdSettings, signal: AbortSignal): Promise<WorkerdProcess> {
   const workerd = await startRuntime(runtime, signal);
   const kill = (): void => void workerd.kill9();
@@ -376,8 +374,8 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
     adminToken,
     module: options.module ?? (await ensureBuilt()),
     cfHeader: `headgate-cf-${randomBytes(18).toString('hex')}`,
-    onLog(said) {
-      const line = isWorthReporting(said) ? withoutRepeats(said) : null;
+    onLog(printed) {
+      const line = isWorthReporting(printed) ? withoutRepeats(printed) : null;
       if (line === null) return;
       if (lines.push(line) > LOG_LINES_MAX) lines.splice(0, LOG_LINES_MAX / 2);
       options.onLog?.(line);
@@ -388,7 +386,7 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
     const { imported, warnings } = await prepare(workerd, (url) =>
       importConfig(options, url, adminToken),
     );
-    // Not before: whoever comes first is to find what is configured, and nothing else.
+    // The ports open only now, so that the first client already meets the configuration.
     const forwarders = await listen(runtime, workerd.ports);
     const onStopping = (): void => void (isStopping = true);
     const parts = { ...keep(workerd, runtime, forwarders), onStopping, cfHeader: runtime.cfHeader };

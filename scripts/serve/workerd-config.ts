@@ -2,24 +2,24 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from './build.ts';
 
-/** Facts that the generated configuration of workerd depends on. */
+/** Input of the generated configuration of workerd. */
 export interface WorkerdConfigInput {
   /** Path of the built module, relative to the configuration file. */
   readonly module: string;
   /** Absolute path of the folder with the objects' databases. */
   readonly objectsDir: string;
-  /** Worker services, a socket each, all bound to the objects of the first. */
+  /** Number of Worker services. Each has a socket, and all use the objects of the first. */
   readonly workers: number;
   readonly bootId: string;
-  /** How many MiB the bodies of calls may hold together. */
+  /** Memory for the bodies of calls, in MiB. */
   readonly bodyMemoryMib: number;
-  /** Served hosts, separated by commas; null: all. */
+  /** Served host names, separated by commas. null means all. */
   readonly allowedHosts: string | null;
-  /** Header with the `cf` object of a request, from which the Worker reads the caller's address. `CF_HEADER` for a secret one. */
+  /** Header with the `cf` object of a request, from which the Worker reads the client's address. `CF_HEADER` if it is secret. */
   readonly cfHeader: string;
-  /** Absolute path of the dashboard's files; null: they were never built. */
+  /** Absolute path of the dashboard's files. null if they were not built. */
   readonly dashboardDir: string | null;
-  /** Environment variables that become bindings. Their values never stand in the file. */
+  /** Environment variables that become bindings. Their values are never written to the file. */
   readonly fromEnvironment: readonly string[];
   readonly compatibility: Compatibility;
 }
@@ -30,8 +30,8 @@ interface Compatibility {
 }
 
 /**
- * Stands in the file for the header that only the forwarder may know. Its real name has the same length, and workerd reads
- * it from a pipe.
+ * Placeholder in the file for the secret header of the forwarder. The real name has the same length, and workerd reads it
+ * from a pipe.
  */
 export const CF_HEADER = 'headgate-cf-the-name-comes-through-a-pipe-000000';
 
@@ -43,7 +43,7 @@ const OBJECTS = [
   { binding: 'TRIALS', className: 'TrialsObject' },
 ];
 
-/** Reads the runtime's date and flags from the one place that states them. */
+/** Reads the runtime's date and flags from wrangler.toml, the only place that defines them. */
 export async function readCompatibility(): Promise<Compatibility> {
   const toml = await readFile(join(ROOT, 'wrangler.toml'), 'utf8');
   const date = /^compatibility_date\s*=\s*"([^"]+)"/m.exec(toml)?.[1];
@@ -53,15 +53,15 @@ export async function readCompatibility(): Promise<Compatibility> {
 }
 
 /**
- * Without this flag, after the wall clock was set back, time stands still in an object and none of its timers fire until the
- * clock has caught up. The flag is experimental, so workerd is started with `--experimental`.
+ * Without this flag, if the wall clock is set back, time stops in an object and no timer fires until the clock has caught
+ * up. The flag is experimental, so workerd is started with `--experimental`.
  */
 const TIMER_FLAGS = ['precise_timers'];
 
-/** Writes a Cap'n Proto string. JSON's escapes are a subset of its own for what can stand in a path. */
+/** Formats a Cap'n Proto string. For characters that occur in paths, JSON's escapes are valid in Cap'n Proto. */
 const quote = (text: string): string => JSON.stringify(text);
 
-/** Names a socket, and the Worker service behind it. */
+/** Name of a socket and of its Worker service. */
 export const serviceName = (index: number): string => `headgate${index}`;
 
 function bindings(input: WorkerdConfigInput, index: number): string {
@@ -106,10 +106,10 @@ function worker(input: WorkerdConfigInput, index: number): string {
 );`;
 }
 
-/** All addresses that an upstream may have. */
+/** Upstreams may have public and private addresses. */
 const NETWORK = 'network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))';
 
-/** Writes the configuration of a plain workerd that runs the Worker, as Cap'n Proto text. */
+/** Returns the configuration of a plain workerd that runs the Worker, as Cap'n Proto text. */
 export function workerdConfig(input: WorkerdConfigInput): string {
   const indexes = Array.from({ length: input.workers }, (_, index) => index);
   const services = indexes.map(
@@ -119,12 +119,12 @@ export function workerdConfig(input: WorkerdConfigInput): string {
   if (dashboardDir !== null) {
     services.push(`(name = "dashboard", disk = (path = ${quote(dashboardDir)}))`);
   }
-  // Port 0: workerd says on its control pipe which one it got.
+  // With port 0, workerd reports the assigned port on its control pipe.
   const sockets = indexes.map(
     (index) =>
       `(name = ${quote(serviceName(index))}, address = "127.0.0.1:0", http = (cfBlobHeader = ${quote(input.cfHeader)}), service = ${quote(serviceName(index))})`,
   );
-  return `# Written at every start; a change here is lost.
+  return `# Generated at every start. Changes to this file are lost.
 using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (

@@ -1,8 +1,8 @@
 import { Socket } from 'node:net';
 
 /**
- * Memory that all connections to workerd are read into: what is read is copied before the next read. A buffer of its
- * own for each read is most of what passing on a small piece of a stream costs.
+ * Shared read buffer of all connections to workerd. The data is copied before the next read. Allocating a buffer for each
+ * read would be most of the cost of forwarding a small chunk.
  */
 const READ_BUFFER = Buffer.allocUnsafeSlow(65_536);
 
@@ -13,14 +13,14 @@ const readBuffer = (): Buffer =>
 type WriteCallback = (error?: Error | null) => void;
 
 /**
- * A connection to workerd that is read to its end even if a write fails. workerd answers some requests before their body
- * ends, reads little more of it, and closes the connection. The next write then fails while the answer still waits to be
- * read, and a plain socket would discard it.
+ * A connection to workerd that is read to its end even if a write fails. workerd responds to some requests before their
+ * body ends, reads little more of it, and closes the connection. The next write then fails before the response has been
+ * read, and a plain socket would discard the response.
  */
 export class WorkerdSocket extends Socket {
   #isBroken = false;
 
-  /** Whether workerd takes no more bytes. Those that are written are discarded. */
+  /** Whether workerd accepts no more bytes. Further writes are discarded. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
@@ -36,14 +36,14 @@ export class WorkerdSocket extends Socket {
     super._writev?.([...chunks], (error) => this.#settle(error, done));
   }
 
-  /** The failure reaches the reader as the end of the connection, behind all that workerd has sent. */
+  /** The reader sees the failure as the end of the connection, after all bytes that workerd has sent. */
   #settle(error: Error | null | undefined, done: WriteCallback): void {
     if (error) this.#isBroken = true;
     done();
   }
 }
 
-/** Connects to workerd. `take` receives what is read, valid until it returns. If it returns false, the socket pauses. */
+/** Connects to workerd. `take` receives the bytes, which are valid until it returns. If it returns false, the socket pauses. */
 export function connectToWorkerd(
   port: number,
   take: (socket: WorkerdSocket, bytes: Buffer) => boolean,

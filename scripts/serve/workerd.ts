@@ -10,28 +10,28 @@ import { promisify } from 'node:util';
 import { readLines, safeLine } from './log-lines.ts';
 import { serviceName } from './workerd-config.ts';
 
-/** Path of the runtime's program. Its package has no types. */
+/** Path of workerd's executable. Its package has no types. */
 const { default: workerdBinary } = createRequire(import.meta.url)('workerd') as { default: string };
 
-/** How long it may take to notice the death of its parent. */
+/** How long workerd may outlive its parent process. */
 const LOCK_WAIT_MS = 2_000;
 
-/** Maximum size of a compiled configuration, which holds the Worker: several times its size today. */
+/** Maximum size of a compiled configuration, which contains the Worker. It is several times the current size. */
 const COMPILED_BYTES_MAX = 64 * 1_048_576;
 
 export interface WorkerdOptions {
-  /** Holds the configuration file `workerd.capnp` and the objects' databases. */
+  /** Folder of the configuration file `workerd.capnp` and the objects' databases. */
   readonly dataDir: string;
   readonly config: string;
   /** A placeholder in the configuration file for a secret of the same length. @default none */
   readonly hidden?: { readonly written: string; readonly meant: string };
   readonly workers: number;
   readonly env: NodeJS.ProcessEnv;
-  /** Opens its inspector, for whoever measures its memory. @default false */
+  /** Opens the inspector, for memory measurements. @default false */
   readonly inspector?: boolean;
-  /** Takes every line that workerd prints, without what may be secret. */
+  /** Receives every line that workerd prints, without possible secrets. */
   readonly onLog: (line: string) => void;
-  /** Kills it if that comes before it listens. */
+  /** Kills workerd if the signal is aborted before it listens. */
   readonly givenUp?: AbortSignal;
 }
 
@@ -40,18 +40,18 @@ export interface WorkerdProcess {
   readonly pid: number;
   /** Ports of its Worker services on 127.0.0.1. */
   readonly ports: readonly number[];
-  /** Port of its inspector on 127.0.0.1; null: it was not opened. */
+  /** Port of its inspector on 127.0.0.1. null if it is not open. */
   readonly inspectorPort: number | null;
-  /** Resolves with a sentence when the process has ended, for whatever reason. */
+  /** Resolves with a sentence about the reason when the process has ended. */
   readonly ended: Promise<string>;
-  /** Asks it to end, and ends it when that has not helped in time. */
+  /** Sends SIGTERM, and SIGKILL after `waitMs`. */
   terminate(waitMs: number): Promise<void>;
   kill9(): Promise<void>;
 }
 
 /**
- * Checks whether a process is a workerd on this data folder. After a restart of the machine, or in a new container, its
- * number may be that of another program.
+ * Whether a process is a workerd on this data folder. After a restart of the machine, or in a new container, another
+ * program may have its process id.
  */
 async function runsOn(pid: number, dataDir: string): Promise<boolean> {
   try {
@@ -67,14 +67,16 @@ async function runsOn(pid: number, dataDir: string): Promise<boolean> {
   }
 }
 
-/** Waits for a workerd that outlives the process that started it for a moment, when that was killed. */
+/** Waits for the end of a workerd whose parent process was killed. */
 async function claim(dataDir: string): Promise<string> {
   const path = join(dataDir, 'workerd.pid');
   const owner = Number(await readFile(path, 'utf8').catch(() => '0'));
   const deadline = performance.now() + LOCK_WAIT_MS;
   while (owner > 0 && (await runsOn(owner, dataDir))) {
     if (performance.now() > deadline) {
-      throw new Error(`A workerd (process ${owner}) runs on ${dataDir} already.`);
+      throw new Error(
+        `Another workerd (process ${owner}) uses ${dataDir}. Stop it, or choose another folder with --data.`,
+      );
     }
     await delay(20);
   }
@@ -82,9 +84,8 @@ async function claim(dataDir: string): Promise<string> {
 }
 
 /**
- * Ends workerd when this process dies without a word (kill -9): orphaned, it would go on holding
- * upstream calls for clients whose connections are gone. The watcher waits for the end of a pipe that
- * only this process holds.
+ * Kills workerd if this process is killed (kill -9). An orphaned workerd would keep upstream calls open for clients whose
+ * connections are gone. The watcher waits for the end of a pipe that only this process holds.
  */
 function watch(pid: number): () => void {
   if (process.platform === 'win32') return () => undefined;
@@ -95,14 +96,14 @@ function watch(pid: number): () => void {
   watcher.on('error', () => undefined);
   watcher.unref();
   return () => {
-    // The whole group: `cat` would live on, and so would the pipe.
+    // The whole process group is ended. Otherwise `cat` would keep the pipe open.
     if (watcher.pid !== undefined && watcher.exitCode === null) process.kill(-watcher.pid);
   };
 }
 
 type Ports = Pick<WorkerdProcess, 'ports' | 'inspectorPort'>;
 
-/** Reads the ports, once workerd has told all of them on its control pipe: that of the inspector comes first. */
+/** Reads the ports that workerd reports on its control pipe. The port of the inspector comes first. */
 function readPorts(child: ChildProcess, workers: number): Promise<Ports> {
   return new Promise((resolve) => {
     const byName = new Map<string, number>();
@@ -123,8 +124,8 @@ function readPorts(child: ChildProcess, workers: number): Promise<Ports> {
 }
 
 /**
- * Compiles the configuration file, with its modules, and puts the secret in. workerd reads the result from a pipe, so that
- * no file ever holds the secret.
+ * Compiles the configuration file with its modules and inserts the secret. workerd reads the result from a pipe, so that no
+ * file ever contains the secret.
  */
 async function compiled(
   configPath: string,
@@ -146,14 +147,14 @@ async function compiled(
   return stdout;
 }
 
-/** Starts the program on a compiled configuration. Its files are private to this user. */
+/** Starts workerd with a compiled configuration. Its files are private to this user. */
 async function spawnWorkerd(
   { dataDir, env, inspector = false }: WorkerdOptions,
   config: Buffer<ArrayBufferLike>,
 ): Promise<ChildProcess> {
   const objectsDir = join(dataDir, 'objects');
   const inspectorAt = inspector ? ['--inspector-addr=127.0.0.1:0'] : [];
-  // Nothing is imported from the folder. Its name in the process list shows the next start which process uses it.
+  // No module is imported from the folder. Its name in the process list tells the next start which process uses it.
   const flags = ['--experimental', '--control-fd=3', ...inspectorAt];
   const args = ['serve', ...flags, `-I${objectsDir}`, '--binary', '-'];
   const command =
@@ -164,11 +165,11 @@ async function spawnWorkerd(
   const child = spawn(program, rest, {
     env,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
-    // A Ctrl-C in the terminal must reach only us: workerd has calls to finish.
+    // A Ctrl-C in the terminal must reach only this process, because workerd has calls to finish.
     detached: true,
   });
   await once(child, 'spawn');
-  // A process that ends before it has read all logs the reason.
+  // If workerd ends before it has read the configuration, it logs the reason itself.
   child.stdin?.on('error', () => undefined).end(config);
   return child;
 }

@@ -24,7 +24,7 @@ export async function readText(file: string): Promise<string> {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new CommandFailure(EXIT.usage, `${name} is not valid UTF-8 text. Save it as UTF-8.`);
+    throw new CommandFailure(EXIT.usage, `${name} is not UTF-8 text. Save it as UTF-8.`);
   }
 }
 

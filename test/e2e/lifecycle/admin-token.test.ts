@@ -67,7 +67,7 @@ it('is made at the first start, printed there once with the address, and shown a
   expect(first.output).toContain(`npm run serve -- --show-token --data ${data}`);
   expect(first.home).toContain('headgate serve --show-token');
 
-  const second = await start(/The admin token is the one in/);
+  const second = await start(/The admin token is stored in/);
   expect(second.status).toBe(200);
   expect(second.output).not.toContain(token);
   expect(second.output).toContain(`npm run serve -- --show-token --data ${data}`);
@@ -95,7 +95,7 @@ it('an ADMIN_TOKEN of the environment is used instead of one that was made', asy
   const env = { ADMIN_TOKEN: STAGE_TOKEN };
   expect((await start(/listens on/, env, () => STAGE_TOKEN)).status).toBe(200);
   expect((await start(/listens on/, env)).status).toBe(401);
-  expect((await show(env)).all).toContain('ADMIN_TOKEN is set here');
+  expect((await show(env)).all).toContain('ADMIN_TOKEN is set in this environment');
 });
 
 it('an ADMIN_TOKEN that is refused leaves the admin routes closed', async () => {

@@ -35,11 +35,11 @@ it('npm run demo exits with 0 and prints the comparison', async () => {
   const demo = runScript(['scripts/demo.ts']);
   expect(await demo.exited).toBe(0);
   const output = demo.output();
-  expect(output).toMatch(/answers 429\s+9\s+0\n/);
+  expect(output).toMatch(/429 responses\s+9\s+0\n/);
   expect(output).toMatch(/calls completed\s+3 of 12\s+12 of 12\n/);
-  expect(output).toMatch(/peak in flight, counted by the upstream\s+\d+\s+3\n/);
+  expect(output).toMatch(/peak concurrency at the upstream\s+\d+\s+3\n/);
   expect(output).toMatch(/total time\s+[\d.]+ s\s+[\d.]+ s\n/);
-  expect(output).toContain('Through Headgate: no 429, every call completed');
+  expect(output).toContain('Through Headgate: no 429, all calls completed');
 });
 
 it('npm run dev answers, prints a token that opens the admin routes, and ends at SIGTERM', async () => {

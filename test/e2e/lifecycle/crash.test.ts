@@ -56,7 +56,7 @@ async function openFilesOf(pid: number): Promise<readonly string[]> {
   return /^Max open files\s+(\d+)\s+(\d+)/m.exec(limits)?.slice(1) ?? [];
 }
 
-const SERVES_AGAIN = /workerd serves again, as process (\d+)/;
+const SERVES_AGAIN = /workerd is serving again as process (\d+)/;
 
 describe('workerd that is killed', () => {
   it('is started again on the same port, with all slots free, and calls that came meanwhile are served', async () => {
@@ -67,7 +67,7 @@ describe('workerd that is killed', () => {
     const [first, boot] = [await workerdPid(), await bootOf()];
     process.kill(first, 'SIGKILL');
     expect(new Set(await Promise.all(before.map((call) => call.ended)))).toEqual(new Set(['cut']));
-    await script.untilPrinted(/workerd ended with SIGKILL\. It is started again in 250 ms\./);
+    await script.untilPrinted(/workerd ended with SIGKILL\. Restarting in 250 ms\./);
     await until('the upstream sees the end', () => upstream.stats().inFlight === 0);
     upstream.reset();
     upstream.configure({ silentAfterChunks: null });
@@ -133,7 +133,7 @@ describe('workerd that is killed', () => {
       await until('another one serves', () => served() === ends);
     }
     // A second until the next start: it is in that.
-    await script.untilPrinted(/It is started again in 1000 ms/);
+    await script.untilPrinted(/Restarting in 1000 ms/);
     script.kill('SIGTERM');
     expect(await script.exited).toBe(0);
     expect(script.output().match(/ended with SIGKILL/g)).toHaveLength(3);
@@ -164,12 +164,12 @@ describe('open files', () => {
     expect(await openFilesOf(await workerdPid())).toEqual([String(hard), String(hard)]);
     script.kill('SIGTERM');
     expect(await script.exited).toBe(0);
-    expect(script.output()).not.toContain('which is few');
+    expect(script.output()).not.toContain('may open only');
   });
 
   it('that are few are told of at the start', async () => {
     serveWith(512, 1_024);
-    await script.untilPrinted(/workerd may open 1024 files, which is few/);
+    await script.untilPrinted(/workerd may open only 1024 files/);
     expect(await openFilesOf(await workerdPid())).toEqual(['1024', '1024']);
   });
 

@@ -66,13 +66,13 @@ async function limitOf(url: string): Promise<number | null> {
 describe('the configuration of the first start', () => {
   it('is imported from JSON, and not again at the second start', async () => {
     const first = await startServed('--config', await jsonFile(3));
-    await first.script.untilPrinted(/The configuration was imported from/);
+    await first.script.untilPrinted(/Imported the configuration from/);
     expect(await limitOf(first.url)).toBe(3);
     first.script.kill('SIGTERM');
     expect(await first.script.exited).toBe(0);
 
     const second = await startServed('--config', await jsonFile(7));
-    await second.script.untilPrinted(/was not imported: there is a configuration already/);
+    await second.script.untilPrinted(/was not imported because a configuration exists/);
     expect(await limitOf(second.url)).toBe(3);
   });
 
@@ -87,9 +87,9 @@ describe('the configuration of the first start', () => {
     ].join('\n');
     const file = await configFile('headgate.yaml', yaml);
     const closed = await untilServed(serve(['--config', file], { ADMIN_TOKEN: 'two words' }));
-    await closed.script.untilPrinted(/The configuration was imported from/);
+    await closed.script.untilPrinted(/Imported the configuration from/);
     await closed.script.untilPrinted(
-      /ADMIN_TOKEN has white space .*, so the admin routes are closed/,
+      /ADMIN_TOKEN has white space .*, so the admin routes are disabled/,
     );
     expect((await fetch(`${closed.url}/admin/api/config`)).status).toBe(403);
     closed.script.kill('SIGTERM');
@@ -120,17 +120,17 @@ describe('the configuration of the first start', () => {
     const script = serve(['--config', await configFile('wrong.json', JSON.stringify(wrong))], {});
     expect(await script.exited).toBe(1);
     expect(script.output()).toContain('groups[0].limits.max_concurency');
-    expect(script.output()).toContain('refused');
+    expect(script.output()).toContain('The configuration was rejected');
     // Nothing was kept of it: the corrected one counts as the first.
     const corrected = await startServed('--config', await jsonFile(4));
-    await corrected.script.untilPrinted(/The configuration was imported from/);
+    await corrected.script.untilPrinted(/Imported the configuration from/);
     expect(await limitOf(corrected.url)).toBe(4);
   });
 
   it('that does not exist ends the start with 1', async () => {
     const script = serve(['--config', join(dataDir, 'nowhere.yaml')], {});
     expect(await script.exited).toBe(1);
-    expect(script.output()).toContain('there is no such file');
+    expect(script.output()).toContain('the file does not exist');
   });
 });
 
@@ -174,7 +174,7 @@ it('does not warn if gateway keys are configured', async () => {
   };
   const file = await configFile('keys.json', JSON.stringify(config));
   const { script } = await startServed('--host', '0.0.0.0', '--config', file);
-  await script.untilPrinted(/it wants TLS in front of it/);
+  await script.untilPrinted(/Put a proxy with TLS in front of it/);
   script.kill('SIGTERM');
   expect(await script.exited).toBe(0);
   expect(script.output()).not.toContain('No gateway key is configured');
@@ -186,7 +186,7 @@ it('lets bodies hold as much as --body-memory-mib says, and ends with 1 where th
   expect(config).toContain('(name = "BODY_MEMORY_MIB", text = "96")');
   const script = serve(['--body-memory-mib', '47'], {});
   expect(await script.exited).toBe(1);
-  expect(script.output()).toContain('--body-memory-mib 47: expected MiB as a whole number');
+  expect(script.output()).toContain('--body-memory-mib 47: expected a whole number of MiB');
 });
 
 it('serves with a JURISDICTION and a DIRECTORY_LOCATION, though it has one place', async () => {
@@ -206,7 +206,7 @@ describe('a signal', () => {
     const calls = send(url, 3);
     await createAdmin(() => url, STAGE_TOKEN).untilGroup('practice', { in_use: 1, queued: 2 });
     script.kill('SIGTERM');
-    await script.untilPrinted(/SIGTERM: waiting for the calls in flight/);
+    await script.untilPrinted(/SIGTERM: waiting for calls in flight/);
     const late = openCall(url, { method: 'GET', path: '/healthz' });
     await expect(late.answered).rejects.toThrow('ECONNREFUSED');
     expect(upstream.stats()).toMatchObject({ inFlight: 1, total: 1 });

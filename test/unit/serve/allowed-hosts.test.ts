@@ -36,7 +36,7 @@ describe('--allow-host', () => {
   it.each(['', '*', 'https://gw.example', 'gw.example:443', 'gw.example/', 'a,b', 'a b', 'u@h'])(
     '%s is refused',
     (text) => {
-      expect(() => readAllowedHost(text)).toThrow('expected the name of a host');
+      expect(() => readAllowedHost(text)).toThrow('expected a host name');
     },
   );
 });

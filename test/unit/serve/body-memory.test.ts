@@ -6,6 +6,6 @@ it.each(['48', '1024', String(BODY_MEMORY_MIB)])('takes %s MiB', (given) => {
 });
 
 it.each(['', '0', '47', '-48', '64.5', '1GiB', 'Infinity'])('refuses "%s"', (given) => {
-  const message = `--body-memory-mib ${given}: expected MiB as a whole number, 48 or more.`;
+  const message = `--body-memory-mib ${given}: expected a whole number of MiB, at least 48.`;
   expect(() => readBodyMemory(given)).toThrow(message);
 });

@@ -109,7 +109,7 @@ it('refusals are logged at once and then once a minute, with the address and wha
   busy('192.0.2.1');
   for (let i = 0; i < 500; i += 1) busy('192.0.2.1');
   expect(lines).toEqual([
-    'Connections: 1 were refused because their address held 1 of 10 places, the last one from 192.0.2.1 (if that is a reverse proxy, name it with --trusted-proxy).',
+    'Connections: 1 refused because their address held 1 of 10 places, most recently 192.0.2.1 (if it is a reverse proxy, add it with --trusted-proxy).',
   ]);
   places.noteLateHead();
   now.mockReturnValue(1_059_000);
@@ -117,7 +117,7 @@ it('refusals are logged at once and then once a minute, with the address and wha
   expect(lines).toHaveLength(1);
   now.mockReturnValue(1_060_000);
   places.report();
-  expect(lines[1]).toMatch(/^Connections: 499 were refused .+; 1 were closed because no complete/);
+  expect(lines[1]).toMatch(/^Connections: 499 refused .+; 1 closed because no complete/);
   places.report(2_000_000);
   expect(lines).toHaveLength(2);
   now.mockRestore();

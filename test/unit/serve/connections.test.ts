@@ -74,7 +74,7 @@ it('a partial or slow head ends its connection with an answer of the Worker', as
   clearInterval(trickling);
   expect(arrived).not.toContain('/half');
   await expect.poll(() => [half.text(), trickled.text()]).toEqual([OK, OK]);
-  expect(lines[0]).toMatch(/^Connections: 1 were closed because no complete request head arrived/);
+  expect(lines[0]).toMatch(/^Connections: 1 closed because no complete request head arrived/);
 });
 
 it('a client that never sends anything is disconnected without an answer', async () => {

@@ -156,6 +156,6 @@ describe('repeatFilter', () => {
       'a separate line',
     ]);
     now += 10_000;
-    expect(filter(full(1))).toBe(`${full(1)} (20 more like this were left out)`);
+    expect(filter(full(1))).toBe(`${full(1)} (20 similar omitted)`);
   });
 });
