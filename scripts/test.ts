@@ -5,9 +5,9 @@ import { parseCLI, startVitest } from 'vitest/node';
 import { ROOT } from './serve/build.ts';
 
 /**
- * Runs the tests. `npm test` runs all except those that take minutes or need a browser, and `npm test -- PATH…` runs some.
- * It accepts the arguments of `vitest run`. Failures and counts are shown. All other output, such as expected errors that
- * the runtimes under test print, is written to a file.
+ * Runs the tests. `npm test` runs all except those that take minutes or need a browser, and `npm test -- PATH…` runs
+ * some. It accepts the arguments of `vitest run`. Failures and counts are shown. All other output, such as expected
+ * errors that the runtimes under test print, is written to a file.
  */
 const PROJECTS = ['unit', 'model', 'workers', 'e2e', 'large'];
 const LOG = process.env['TEST_LOG'] ?? join(ROOT, 'test.log');

@@ -75,8 +75,8 @@ export async function statusOf(admin: AdminClient, name: string): Promise<GroupS
 }
 
 /**
- * Removes a group whose calls were closed. Calls that still wait are cancelled first. Otherwise they would be routed again,
- * to a group with free slots.
+ * Removes a group whose calls were closed. Calls that still wait are cancelled first. Otherwise they would be routed
+ * again, to a group with free slots.
  */
 export async function removeGroup(admin: AdminClient, name: string): Promise<void> {
   const isEmpty = async (): Promise<boolean> => (await statusOf(admin, name)).queued === 0;

@@ -2,8 +2,8 @@ import Table from 'cli-table3';
 import { escapeUnseen } from '../serve/log-lines.ts';
 
 /**
- * Maximum lengths of a cell. The next shorter one applies if the table is too wide for the terminal, because callers choose
- * the names of agents and models.
+ * Maximum lengths of a cell. The next shorter one applies if the table is too wide for the terminal, because callers
+ * choose the names of agents and models.
  */
 const CELL_LENGTHS = [48, 24, 16, 10] as const;
 

@@ -54,7 +54,9 @@ function tokenOf(
   );
 }
 
-/** Reads a secret from the environment. null if it is not set. An unusable value is an error that names the variable. */
+/**
+ * Reads a secret from the environment. null if it is not set. An unusable value is an error that names the variable.
+ */
 export function secretOf(env: NodeJS.ProcessEnv, name: string): string | null {
   const { value, fault } = cleanSecret(env[name]);
   if (fault === null || fault === 'is not set') return value;

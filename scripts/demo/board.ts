@@ -19,7 +19,9 @@ const COLOURS: Readonly<Record<CallState, number>> = {
 
 const seconds = (ms: number | null): string => (ms === null ? '' : `${(ms / 1_000).toFixed(1)} s`);
 
-/** Shows one line per call. On a terminal the lines are redrawn in place. Otherwise each change is printed as a line. */
+/**
+ * Shows one line per call. On a terminal the lines are redrawn in place. Otherwise each change is printed as a line.
+ */
 export class Board {
   readonly #lines: readonly CallLine[];
   readonly #waitingWord: string;

@@ -3,7 +3,10 @@ import { defineConfig } from 'vite';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** Bundles the command line as JavaScript for Node 20 and later. Its dependencies are not bundled, because npm installs them. */
+/**
+ * Bundles the command line as JavaScript for Node 20 and later. Its dependencies are not bundled, because npm installs
+ * them.
+ */
 export default defineConfig({
   root: ROOT,
   build: {

@@ -30,7 +30,10 @@ interface ListFile {
   readonly providers: Readonly<Record<string, string>>;
 }
 
-/** NVIDIA and Perplexity are left out. NVIDIA's list has a price of 0 for most models, and Perplexity also charges requests. */
+/**
+ * NVIDIA and Perplexity are left out. NVIDIA's list has a price of 0 for most models, and Perplexity also charges
+ * requests.
+ */
 const FILES: readonly ListFile[] = [
   {
     name: 'vendors',

@@ -98,8 +98,8 @@ function priceOf(id: string, cost: SourceCost): ModelPrice {
 }
 
 /**
- * Parses rates. Cached input that is free or more expensive than input, and cache writes that are cheaper than input, are
- * errors of the list. They get no price of their own and cost as much as input, which is never too little.
+ * Parses rates. Cached input that is free or more expensive than input, and cache writes that are cheaper than input,
+ * are errors of the list. They get no price of their own and cost as much as input, which is never too little.
  */
 function ratesOf({ input, output, cache_read: read, cache_write: write }: SourceRates): RateRow {
   const hasRead = read !== undefined && read > 0 && read <= input;
@@ -120,8 +120,8 @@ function rounded(usd: number): number {
 const NUMBERED = /-00\d$/;
 
 /**
- * Gives each model the shortest name that matches no model with another price, without vendor, date and version. Snapshots
- * with the same price as the model without a date are merged with it.
+ * Gives each model the shortest name that matches no model with another price, without vendor, date and version.
+ * Snapshots with the same price as the model without a date are merged with it.
  */
 function withShortNames(prices: readonly ModelPrice[]): readonly ModelPrice[] {
   const byName = new Map<string, ModelPrice>();

@@ -15,7 +15,10 @@ export interface FolderToken {
 
 const pathIn = (dataDir: string): string => join(resolve(dataDir), TOKEN_FILE);
 
-/** Reads the admin token of a data folder. null if there is none. Throws if the file is unreadable or its token unusable. */
+/**
+ * Reads the admin token of a data folder. null if there is none. Throws if the file is unreadable or its token
+ * unusable.
+ */
 export async function readFolderToken(dataDir: string): Promise<string | null> {
   const path = pathIn(dataDir);
   let text: string;

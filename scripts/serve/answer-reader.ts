@@ -21,7 +21,9 @@ interface RequestHead {
 /** Remaining body of a response: a number of bytes, or chunks. */
 type BodyRest = number | ChunkedBody;
 
-/** Returns the body that a response head announces. null if the end of the connection ends the body, or it is unknown. */
+/**
+ * Returns the body that a response head announces. null if the end of the connection ends the body, or it is unknown.
+ */
 function bodyOf(head: string, isToHead: boolean): BodyRest | null {
   const status = Number(head.slice(9, 12));
   if (!head.startsWith('HTTP/1.') || status === 101) return null;
@@ -32,8 +34,8 @@ function bodyOf(head: string, isToHead: boolean): BodyRest | null {
 }
 
 /**
- * Follows the responses on a connection to detect when all requests have been answered. It only parses heads and the sizes
- * of chunks.
+ * Follows the responses on a connection to detect when all requests have been answered. It only parses heads and the
+ * sizes of chunks.
  */
 export class AnswerReader {
   /** Requests without a complete response, oldest first. */

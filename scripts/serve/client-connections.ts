@@ -46,8 +46,9 @@ interface ConnectionRefusals {
 const none = (): ConnectionRefusals => ({ byAddress: 0, full: 0, lateHeads: 0, idle: 0 });
 
 /**
- * Parses addresses of reverse proxies, each with an optional prefix length as in `10.0.0.0/8`. Loopback always counts as a
- * proxy, because its clients are a local proxy or have an account on this machine. Throws a TypeError for an invalid address.
+ * Parses addresses of reverse proxies, each with an optional prefix length as in `10.0.0.0/8`. Loopback always counts
+ * as a proxy, because its clients are a local proxy or have an account on this machine. Throws a TypeError for an
+ * invalid address.
  */
 export function proxyList(given: readonly string[]): BlockList {
   const list = new BlockList();
@@ -68,9 +69,9 @@ export function proxyList(given: readonly string[]): BlockList {
 }
 
 /**
- * Shares the connections that the limit of open files allows. One address may hold a tenth of them. IPv6 addresses count by
- * their first 64 bits. A reverse proxy serves many clients and may hold all except a tenth. If no place is free, the
- * connection that has been idle for longest is closed. If none is idle, the new connection is refused.
+ * Shares the connections that the limit of open files allows. One address may hold a tenth of them. IPv6 addresses
+ * count by their first 64 bits. A reverse proxy serves many clients and may hold all except a tenth. If no place is
+ * free, the connection that has been idle for longest is closed. If none is idle, the new connection is refused.
  */
 export class ClientConnections {
   readonly #options: ClientConnectionsOptions;

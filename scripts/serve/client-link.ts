@@ -10,8 +10,8 @@ import { connectToWorkerd, type WorkerdSocket } from './workerd-socket.ts';
 const TARGET_WAIT_MS = 10_000;
 
 /**
- * How long a connection to workerd is reused after a response. workerd closes it after 15 s since 1.20261117.1, and after
- * 5 s before. A request that crosses with the close would be lost, and a process may be delayed for seconds.
+ * How long a connection to workerd is reused after a response. workerd closes it after 15 s since 1.20261117.1, and
+ * after 5 s before. A request that crosses with the close would be lost, and a process may be delayed for seconds.
  */
 const TARGET_REST_MS = 2_000;
 
@@ -20,14 +20,18 @@ const SLOW_BODY_S = 60;
 const SLOW_BODY_BYTES_PER_S = 1_000;
 
 /**
- * Maximum bytes of requests that are read before workerd accepts them, for one client and for all. A disconnect is visible
- * only after all bytes of the client have been read. Otherwise a queued call with a large body would wait without a client.
+ * Maximum bytes of requests that are read before workerd accepts them, for one client and for all. A disconnect is
+ * visible only after all bytes of the client have been read. Otherwise a queued call with a large body would wait
+ * without a client.
  */
 const AHEAD_BYTES_MAX = 32 * 1_048_576;
 const ALL_AHEAD_BYTES_MAX = 256 * 1_048_576;
 let allAheadBytes = 0;
 
-/** Maximum bytes that are kept after a request until its response. Few clients send a frame or another request before it. */
+/**
+ * Maximum bytes that are kept after a request until its response. Few clients send a frame or another request before
+ * it.
+ */
 const BEHIND_BYTES_MAX = 65_536;
 
 export interface LinkOptions {
@@ -45,12 +49,12 @@ export interface LinkOptions {
 }
 
 /**
- * Connects a client to workerd. workerd does not read from a client while it has nothing to write, so it would notice an
- * orderly close (FIN) of a queued call or a silent stream only at the next write. It notices a reset immediately. A FIN of
- * the client therefore becomes a reset. HTTP clients do not close only one half, so no client loses a response.
+ * Connects a client to workerd. workerd does not read from a client while it has nothing to write, so it would notice
+ * an orderly close (FIN) of a queued call or a silent stream only at the next write. It notices a reset immediately. A
+ * FIN of the client therefore becomes a reset. HTTP clients do not close only one half, so no client loses a response.
  *
- * An idle client outlives its connection to workerd, which closes idle connections after a few seconds without notice. The
- * next request uses a new connection. No request is sent twice, and none over a connection that is about to close.
+ * An idle client outlives its connection to workerd, which closes idle connections after a few seconds without notice.
+ * The next request uses a new connection. No request is sent twice, and none over a connection that is about to close.
  *
  * Once a WebSocket is open, bytes pass in both directions unchanged, and neither side is read faster than the other
  * accepts. workerd reads from WebSockets continuously, so a FIN of the client is forwarded after all earlier bytes.
@@ -65,7 +69,9 @@ export class ClientLink {
   /** Bytes to send once workerd serves again. */
   readonly #unsent: Buffer[] = [];
   #idleSince = performance.now();
-  /** Start of the wait for a head: the connection for the first, the first byte for others. null if no head is expected. */
+  /**
+   * Start of the wait for a head: the connection for the first, the first byte for others. null if no head is expected.
+   */
   #headSince: number | null = performance.now();
   #isBusy = false;
   /** When the body of a request began, and how much of it has arrived. null if there is no body. */
@@ -289,8 +295,8 @@ export class ClientLink {
   }
 
   /**
-   * Continues to read after a response that arrived before the end of its request's body. workerd closes that connection
-   * soon, so the next request uses another one.
+   * Continues to read after a response that arrived before the end of its request's body. workerd closes that
+   * connection soon, so the next request uses another one.
    */
   #skipBody(): void {
     this.#drop();
@@ -382,8 +388,8 @@ export class ClientLink {
   }
 
   /**
-   * Requests an error response from the Worker for a request that cannot be forwarded. It arrives after the responses to
-   * earlier requests. workerd then reads the end of the connection and closes it.
+   * Requests an error response from the Worker for a request that cannot be forwarded. It arrives after the responses
+   * to earlier requests. workerd then reads the end of the connection and closes it.
    */
   #refuse(what: string): void {
     const request = `GET ${MALFORMED_PATH}${what} HTTP/1.1\r\nHost: localhost\r\n\r\n`;

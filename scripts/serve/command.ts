@@ -135,7 +135,10 @@ function showToken(program: string, dataDir: string): string {
   return `${program} --show-token${dataDir === SERVE_OPTIONS.data.default ? '' : ` --data ${quoted}`}`;
 }
 
-/** Logs how to sign in with the token of the data folder. The token itself is logged only at the start that generates it. */
+/**
+ * Logs how to sign in with the token of the data folder. The token itself is logged only at the start that generates
+ * it.
+ */
 function describeToken({ folderToken: token, url }: Serve, program: string, dataDir: string): void {
   if (token === null) return;
   const again = showToken(program, dataDir);

@@ -16,8 +16,8 @@ export function noticesOf(departed: readonly number[]): Departed[] {
 }
 
 /**
- * Reports disconnected clients to the Worker. workerd usually detects them itself, by the reset of their connections and
- * before the notice arrives, but it does not forward every disconnect to the Worker.
+ * Reports disconnected clients to the Worker. workerd usually detects them itself, by the reset of their connections
+ * and before the notice arrives, but it does not forward every disconnect to the Worker.
  */
 export class DepartureNotices {
   readonly #cfHeader: string;

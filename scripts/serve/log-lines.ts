@@ -61,8 +61,8 @@ const STACK =
 const CUT_SHORT = /abort|cancel|disconnect|broken|terminat|shutdown|shutting down|destroyed/i;
 
 /**
- * Creates a filter that drops, during the shutdown, workerd's lines about work that was cut, with their stacks. No action
- * can follow from them. Other errors are still logged.
+ * Creates a filter that drops, during the shutdown, workerd's lines about work that was cut, with their stacks. No
+ * action can follow from them. Other errors are still logged.
  */
 export function shutdownFilter(isStopping: () => boolean): (line: string) => boolean {
   let inStack = false;

@@ -8,8 +8,8 @@ const FILES_LOW = 4_096;
 const FILES_OF_OUR_OWN = 64;
 
 /**
- * Returns the maximum number of open files of this process, which workerd inherits. Infinity means no limit. At its start,
- * Node raises its soft limit to the hard limit.
+ * Returns the maximum number of open files of this process, which workerd inherits. Infinity means no limit. At its
+ * start, Node raises its soft limit to the hard limit.
  */
 async function openFilesMax(): Promise<number> {
   if (process.platform === 'win32') return Infinity;

@@ -12,9 +12,10 @@ const AT_ONCE = 64;
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0');
 
 /**
- * Creates a folder that only its owner may enter, or restricts an existing one and its contents: folders get the mode 0700
- * and files 0600. `onNote` receives a sentence about each change. The folder is restricted before its contents are read,
- * so that no other user can swap an entry meanwhile. Links are not followed, because their targets may be outside.
+ * Creates a folder that only its owner may enter, or restricts an existing one and its contents: folders get the mode
+ * 0700 and files 0600. `onNote` receives a sentence about each change. The folder is restricted before its contents are
+ * read, so that no other user can swap an entry meanwhile. Links are not followed, because their targets may be
+ * outside.
  *
  * Throws if an entry belongs to another user, because its owner could read or replace it regardless of its permissions.
  */

@@ -33,8 +33,8 @@ function isHost(text: string): boolean {
 }
 
 /**
- * Parses the head of a request strictly. A head that two parsers could interpret differently is malformed. `text` contains
- * every line with its CR LF, without the final empty line.
+ * Parses the head of a request strictly. A head that two parsers could interpret differently is malformed. `text`
+ * contains every line with its CR LF, without the final empty line.
  */
 export function readHead(text: string): BodyLength | Malformed {
   const lineEnd = text.indexOf('\r\n');

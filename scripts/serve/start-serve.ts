@@ -57,8 +57,8 @@ export interface ServeOptions {
   /** Token of the admin routes. @default ADMIN_TOKEN of the environment; without it `keepsAdminToken` applies */
   readonly adminToken?: string;
   /**
-   * Without ADMIN_TOKEN, use a token that the first start generates and stores in the data folder. With false, the admin
-   * routes are disabled.
+   * Without ADMIN_TOKEN, use a token that the first start generates and stores in the data folder. With false, the
+   * admin routes are disabled.
    * @default false
    */
   readonly keepsAdminToken?: boolean;
@@ -297,8 +297,8 @@ async function runWithOwn(options: ServeOptions): Promise<Serve> {
 }
 
 /**
- * Imports the configuration in a short separate run with a random token. Without a token the admin routes are disabled for
- * the import too, and the final run must report them as disabled.
+ * Imports the configuration in a short separate run with a random token. Without a token the admin routes are disabled
+ * for the import too, and the final run must report them as disabled.
  */
 async function importAlone(options: ServeOptions): Promise<Pick<Serve, 'imported' | 'warnings'>> {
   const { host: _host, ...rest } = options;
@@ -308,7 +308,10 @@ async function importAlone(options: ServeOptions): Promise<Pick<Serve, 'imported
   return serve;
 }
 
-/** Writes the configuration with `bringConfig`, waits until every Worker uses it, and returns the outcome of `bringConfig`. */
+/**
+ * Writes the configuration with `bringConfig`, waits until every Worker uses it, and returns the outcome of
+ * `bringConfig`.
+ */
 async function prepare(
   workerd: WorkerdProcess,
   bringConfig: (url: string) => Promise<FirstImport>,

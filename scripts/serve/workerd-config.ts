@@ -15,7 +15,10 @@ export interface WorkerdConfigInput {
   readonly bodyMemoryMib: number;
   /** Served host names, separated by commas. null means all. */
   readonly allowedHosts: string | null;
-  /** Header with the `cf` object of a request, from which the Worker reads the client's address. `CF_HEADER` if it is secret. */
+  /**
+   * Header with the `cf` object of a request, from which the Worker reads the client's address. `CF_HEADER` if it is
+   * secret.
+   */
   readonly cfHeader: string;
   /** Absolute path of the dashboard's files. null if they were not built. */
   readonly dashboardDir: string | null;
@@ -30,8 +33,8 @@ interface Compatibility {
 }
 
 /**
- * Placeholder in the file for the secret header of the forwarder. The real name has the same length, and workerd reads it
- * from a pipe.
+ * Placeholder in the file for the secret header of the forwarder. The real name has the same length, and workerd reads
+ * it from a pipe.
  */
 export const CF_HEADER = 'headgate-cf-the-name-comes-through-a-pipe-000000';
 
@@ -53,8 +56,8 @@ export async function readCompatibility(): Promise<Compatibility> {
 }
 
 /**
- * Without this flag, if the wall clock is set back, time stops in an object and no timer fires until the clock has caught
- * up. The flag is experimental, so workerd is started with `--experimental`.
+ * Without this flag, if the wall clock is set back, time stops in an object and no timer fires until the clock has
+ * caught up. The flag is experimental, so workerd is started with `--experimental`.
  */
 const TIMER_FLAGS = ['precise_timers'];
 

@@ -1,8 +1,8 @@
 import { Socket } from 'node:net';
 
 /**
- * Shared read buffer of all connections to workerd. The data is copied before the next read. Allocating a buffer for each
- * read would be most of the cost of forwarding a small chunk.
+ * Shared read buffer of all connections to workerd. The data is copied before the next read. Allocating a buffer for
+ * each read would be most of the cost of forwarding a small chunk.
  */
 const READ_BUFFER = Buffer.allocUnsafeSlow(65_536);
 
@@ -43,7 +43,10 @@ export class WorkerdSocket extends Socket {
   }
 }
 
-/** Connects to workerd. `take` receives the bytes, which are valid until it returns. If it returns false, the socket pauses. */
+/**
+ * Connects to workerd. `take` receives the bytes, which are valid until it returns. If it returns false, the socket
+ * pauses.
+ */
 export function connectToWorkerd(
   port: number,
   take: (socket: WorkerdSocket, bytes: Buffer) => boolean,

@@ -84,8 +84,8 @@ async function claim(dataDir: string): Promise<string> {
 }
 
 /**
- * Kills workerd if this process is killed (kill -9). An orphaned workerd would keep upstream calls open for clients whose
- * connections are gone. The watcher waits for the end of a pipe that only this process holds.
+ * Kills workerd if this process is killed (kill -9). An orphaned workerd would keep upstream calls open for clients
+ * whose connections are gone. The watcher waits for the end of a pipe that only this process holds.
  */
 function watch(pid: number): () => void {
   if (process.platform === 'win32') return () => undefined;
@@ -124,8 +124,8 @@ function readPorts(child: ChildProcess, workers: number): Promise<Ports> {
 }
 
 /**
- * Compiles the configuration file with its modules and inserts the secret. workerd reads the result from a pipe, so that no
- * file ever contains the secret.
+ * Compiles the configuration file with its modules and inserts the secret. workerd reads the result from a pipe, so
+ * that no file ever contains the secret.
  */
 async function compiled(
   configPath: string,

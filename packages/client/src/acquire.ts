@@ -126,7 +126,10 @@ function post(
   });
 }
 
-/** Receives the response to an aborted acquisition and releases its lease or leaves the queue. Lost responses are retried. */
+/**
+ * Receives the response to an aborted acquisition and releases its lease or leaves the queue. Lost responses are
+ * retried.
+ */
 async function releaseUnwanted(
   gate: Gate,
   wait: LeaseWait,

@@ -13,7 +13,10 @@ interface Details {
   readonly cause?: unknown;
 }
 
-/** An error returned by Headgate, or a failure to reach it. Errors of the work under a lease are never wrapped in it. */
+/**
+ * An error that Headgate returned, or a failure to reach it. Errors of the work are thrown unchanged, unless the lease was
+ * lost. Then they are its `cause`.
+ */
 export class HeadgateError extends Error {
   override readonly name = 'HeadgateError';
   /** Machine-readable reason, such as `queue_timeout`. */

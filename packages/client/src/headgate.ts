@@ -27,8 +27,8 @@ export interface HeadgateOptions {
 /** Client of one Headgate deployment. Methods reject with a HeadgateError if Headgate rejects or cannot be reached. */
 export interface Headgate {
   /**
-   * Acquires a lease, runs the work and releases the lease when the work ends. If the work returns a `Response`, a stream
-   * or an async iterable, the lease is released when the result has been read to its end.
+   * Acquires a lease, runs the work and releases the lease when the work ends. If the work returns a `Response`, a
+   * stream or an async iterable, the lease is released when the result has been read to its end.
    */
   withLease<T>(request: LeaseRequest, work: Work<T>): Promise<HeldResult<T>>;
   /** Creates a function that runs other functions under leases, as p-limit does. A string is the name of a group. */
@@ -76,7 +76,8 @@ function gateOf({ url, key, fetch, onUnavailable = 'throw' }: HeadgateOptions): 
     throw new TypeError('onUnavailable: expected "throw" or "pass".');
   }
   const at = `${base.origin}${base.pathname.replace(/\/+$/, '')}`;
-  // The global is looked up for each request, because a test or a polyfill may replace it. It must be called as a method.
+  // The global is looked up for each request, because a test or a polyfill may replace it. It must be called as a
+  // method.
   const ask: Fetch = fetch ?? ((to, init) => globalThis.fetch(to, init));
   return new Gate(new Server(at, key, ask), onUnavailable);
 }

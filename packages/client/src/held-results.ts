@@ -1,7 +1,9 @@
 import { isResponse } from './provider-answer.ts';
 import type { Outcome } from './request.ts';
 
-/** A result under a lease. A stream or an async iterable keeps its reading interface only; other results are unchanged. */
+/**
+ * A result under a lease. A stream or an async iterable keeps its reading interface only; other results are unchanged.
+ */
 export type HeldResult<T> = T extends Response
   ? T
   : T extends ReadableStream<infer Chunk>
@@ -27,8 +29,8 @@ export async function holdUntilRead<T>(result: T, ending: ResultEnd): Promise<He
 }
 
 /**
- * Like `holdUntilRead`, except that a `Response` is read to its end before it is returned. Otherwise a caller that awaits
- * many responses with `Promise.all` could deadlock: none would be read before all have a slot.
+ * Like `holdUntilRead`, except that a `Response` is read to its end before it is returned. Otherwise a caller that
+ * awaits many responses with `Promise.all` could deadlock: none would be read before all have a slot.
  */
 export async function holdUntilReceived<T>(result: T, ending: ResultEnd): Promise<HeldResult<T>> {
   if (!isResponse(result) || result.body === null || result.bodyUsed) {

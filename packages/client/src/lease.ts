@@ -11,7 +11,8 @@ import { backOff, later, steadyNow } from './waits.ts';
 export interface Verdict {
   /**
    * - `go_on`: the lease continues.
-   * - `again`: its slots were released. Wait for `afterMs`, then acquire with `ticket`, which keeps the age in the queue.
+   * - `again`: its slots were released. Wait for `afterMs`, then acquire with `ticket`, which keeps the age in the
+   *   queue.
    * - `stop`: its slots were released, and a retry does not help.
    */
   readonly action: 'go_on' | 'again' | 'stop';
@@ -34,13 +35,15 @@ export interface Lease {
   /** Whether it holds no slots, because Headgate was unreachable and `onUnavailable` is `pass`. */
   readonly isBypass: boolean;
   /**
-   * Aborted if the lease is revoked or lost, if the signal of its request is aborted, or if the reader of its result stops
-   * before the end.
+   * Aborted if the lease is revoked or lost, if the signal of its request is aborted, or if the reader of its result
+   * stops before the end.
    */
   readonly signal: AbortSignal;
   /** Tokens that the work used. Set it before the lease ends; it is reported with the release. */
   usage: Usage | null;
-  /** Reports a provider's `Response`, the error that an SDK threw, or why the connection broke. Returns what to do next. */
+  /**
+   * Reports a provider's `Response`, the error that an SDK threw, or why the connection broke. Returns what to do next.
+   */
   report(answer: unknown): Promise<Verdict>;
   /** Releases the slots. Repeated calls have no effect. Never rejects. */
   release(outcome?: Outcome): Promise<void>;

@@ -6,8 +6,8 @@ import { withLease } from './with-lease.ts';
 /** Runs functions under leases, with the interface of p-limit. */
 export interface Limit {
   /**
-   * Waits for a slot, runs the function with the arguments, and returns its result. A `Response` is read to its end first,
-   * so its slot is free regardless of when the caller reads it.
+   * Waits for a slot, runs the function with the arguments, and returns its result. A `Response` is read to its end
+   * first, so its slot is free regardless of when the caller reads it.
    */
   <Args extends unknown[], T>(
     run: (...args: Args) => T | PromiseLike<T>,

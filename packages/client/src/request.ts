@@ -14,8 +14,8 @@ export type LeaseRequest = LeaseTarget & {
   /** Number of slots to acquire. @default 1 */
   readonly slots?: number | undefined;
   /**
-   * Maximum wait in milliseconds, from the first request on. 0 means no wait. Temporary rejections are retried within this
-   * time. If absent, the group's own limit applies, and a rejection is an error.
+   * Maximum wait in milliseconds, from the first request on. 0 means no wait. Temporary rejections are retried within
+   * this time. If absent, the group's own limit applies, and a rejection is an error.
    */
   readonly maxWaitMs?: number | undefined;
   /** Estimated tokens of the work, for token limits and budgets. */

@@ -13,8 +13,9 @@ interface SeatWaiter {
 }
 
 /**
- * Limits how many requests wait in one queue of Headgate at once. Each holds a connection. Browsers and Workers have only
- * six, and if all of them wait, no lease can be renewed or released. Further requests wait in this process, by lane.
+ * Limits how many requests wait in one queue of Headgate at once. Each holds a connection. Browsers and Workers have
+ * only six, and if all of them wait, no lease can be renewed or released. Further requests wait in this process, by
+ * lane.
  */
 export class Seats {
   #free: number;

@@ -35,7 +35,9 @@ export interface CallerGroupStatus {
   readonly waiting: readonly {
     readonly ticket: string;
     readonly position: number;
-    /** Estimated remaining wait. null if unknown: no call has ended for a long time, or an operator must end the wait. */
+    /**
+     * Estimated remaining wait. null if unknown: no call has ended for a long time, or an operator must end the wait.
+     */
     readonly estimate_ms: number | null;
     /** Current wait reason, such as `slots`. Older releases of Headgate do not send it. */
     readonly waits_for?: string;

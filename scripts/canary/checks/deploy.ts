@@ -11,7 +11,9 @@ const PROBE_EVERY_MS = 250;
 /** Maximum wait of the queued calls, which is longer than a deploy. */
 const MAX_WAIT_MS = 3_600_000;
 
-/** Interval between looks at the pool, and the number of consecutive looks above the limit that count as one over-grant. */
+/**
+ * Interval between looks at the pool, and the number of consecutive looks above the limit that count as one over-grant.
+ */
 const LOOK = { everyMs: 250, inARow: 8 };
 
 /** Slots that the streams share. */

@@ -48,7 +48,9 @@ function byColo(ends: readonly CanaryCallEnd[]): Record<string, Record<string, n
   );
 }
 
-/** Returns how many rejections Headgate attributed to the egress location, including those that were retried elsewhere. */
+/**
+ * Returns how many rejections Headgate attributed to the egress location, including those that were retried elsewhere.
+ */
 async function refusedEgress(stage: CanaryStage): Promise<number> {
   const { refusals_total: refusals } = await stage.status(stage.upstreamGroup);
   return refusals['egress'] ?? 0;

@@ -77,7 +77,8 @@ export async function setLimit(
     target.admin('previewGroup', { params, query: { as: 'patch' }, body });
   let response = await requestPreview();
   if (!response.ok && response.status === 404 && group.startsWith(AUTO_PREFIX)) {
-    // An automatic group needs a configuration entry before its limit can change. The entry starts with the current limit.
+    // An automatic group needs a configuration entry before its limit can change. The entry starts with the current
+    // limit.
     await takenOf(target, group, await target.admin('configureGroup', { params }));
     if (!output.isJson) output.note(`Created a configuration entry for group \`${group}\`.`);
     response = await requestPreview();

@@ -14,8 +14,8 @@ export interface DoctorFinding {
 }
 
 /**
- * Maximum difference between the clocks. Receivers reject webhook signatures beyond 5 minutes, and times in lists mislead
- * well before that.
+ * Maximum difference between the clocks. Receivers reject webhook signatures beyond 5 minutes, and times in lists
+ * mislead well before that.
  */
 const SKEW_MS_MAX = 5_000;
 

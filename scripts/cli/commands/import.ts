@@ -54,8 +54,8 @@ export async function importFile(
 }
 
 /**
- * Removes what `apply` would reject on every deployment. The operator's own upstreams are unknown here, and so is whether
- * the deployment may reach private addresses.
+ * Removes what `apply` would reject on every deployment. The operator's own upstreams are unknown here, and so is
+ * whether the deployment may reach private addresses.
  */
 function refuseWrong({
   config,

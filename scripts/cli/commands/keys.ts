@@ -60,8 +60,8 @@ interface KeyChange {
 }
 
 /**
- * Changes a key. If the change has warnings, such as calls of the last hour that it would reject, it asks for confirmation
- * first. It asks on a terminal only, because scripts read the key from standard output.
+ * Changes a key. If the change has warnings, such as calls of the last hour that it would reject, it asks for
+ * confirmation first. It asks on a terminal only, because scripts read the key from standard output.
  */
 async function change(
   { admin }: CliTarget,

@@ -82,8 +82,8 @@ export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): S
 }
 
 /**
- * Returns the match rules of a group of routes. If every route is an operation, the group matches operations on any path.
- * Otherwise it matches paths, as the shaper does: a pattern matches the end of a path.
+ * Returns the match rules of a group of routes. If every route is an operation, the group matches operations on any
+ * path. Otherwise it matches paths, as the shaper does: a pattern matches the end of a path.
  */
 function matchOf(routes: readonly ShaperRoute[]): ShaperPool['match'] {
   const operations = routes.flatMap(({ operation }) => operation ?? []);
@@ -143,7 +143,9 @@ function routeOf(written: string): ParsedRoute | FieldError {
   };
 }
 
-/** Finds the operation of a route, which may be a part of a path. null if calls of the route take no slot by default. */
+/**
+ * Finds the operation of a route, which may be a part of a path. null if calls of the route take no slot by default.
+ */
 function operationOf(path: string): ReturnType<typeof classify> | null {
   const readings = [path, `/v1${path}`, `/v1/models/any:${path.slice(1)}`];
   for (const reading of readings) {

@@ -35,8 +35,8 @@ const PROGRAM = /(?:^|[/\\])ai-concurrency-shaper(?:\.exe)?$/;
 const FLAG = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s;
 
 /**
- * Reads a command line, a script or the `command` of a container into the sections of its upstreams. The server's flags,
- * which precede the first `--provider`, become part of each section.
+ * Reads a command line, a script or the `command` of a container into the sections of its upstreams. The server's
+ * flags, which precede the first `--provider`, become part of each section.
  */
 export function readSections(text: string): UpstreamFlags[] {
   const words = wordsOf(text);
@@ -147,8 +147,8 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 const DURATION = /^(?:0|(?:\d+(?:\.\d*)?(?:ms|us|µs|ns|h|m|s))+)$/;
 
 /**
- * Reads a duration in Go's syntax, as in `1m30s`, lowered to the maximum of a group. null if the flag is absent or not a
- * duration.
+ * Reads a duration in Go's syntax, as in `1m30s`, lowered to the maximum of a group. null if the flag is absent or not
+ * a duration.
  */
 export function msOf(flags: Flags, name: string, maxMs: number, notes: string[]): number | null {
   const written = lastOf(flags, name);
