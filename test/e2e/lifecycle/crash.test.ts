@@ -129,7 +129,7 @@ describe('workerd that is killed', () => {
       process.kill(await workerdPid(), 'SIGKILL');
       if (ends === 3) break;
       // One that ends before it serves is told of in other words.
-      const served = () => script.output().match(/workerd serves again/g)?.length;
+      const served = () => script.output().match(/workerd is serving again/g)?.length;
       await until('another one serves', () => served() === ends);
     }
     // A second until the next start: it is in that.

@@ -66,7 +66,7 @@ describe('several at the same moment', () => {
       const others = all.filter((script) => script !== first);
       expect(await Promise.all(others.map((script) => script.exited))).toEqual([1, 1]);
       for (const other of others) {
-        expect(other.output()).toContain(`(process ${first?.pid} on ${hostname()}) has ${folder}`);
+        expect(other.output()).toContain(`(process ${first?.pid} on ${hostname()}) uses ${folder}`);
       }
       expect(await workerds()).toHaveLength(1);
       first?.kill('SIGKILL');
