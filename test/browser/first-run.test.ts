@@ -105,7 +105,7 @@ it('leads from a stored key to an answered call in five clicks', async () => {
   await expectAccessible(page);
   await click('button', 'Copy');
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`export ${SECRET}='…'`);
-  await dialog.getByText('restart it').waitFor();
+  await dialog.getByText('then restart Headgate').waitFor();
   // The operator does as it says, in a terminal.
   const port = Number(new URL(serve.url).port);
   await serve.stop();
@@ -164,7 +164,7 @@ it('offers what a provider publishes of its plans, and takes over what is chosen
     limits: { max_concurrency: 50, rpm: 200 },
   });
   await page.goto(`${serve.url}/admin/groups/moonshot/edit`);
-  await page.getByText('Limits that its provider publishes or has told').click();
+  await page.getByText('Limits that the provider publishes or reports').click();
   await page.getByRole('button', { name: 'Use Tier 2' }).click();
   const slots = page.getByLabel('Max concurrency', { exact: true });
   await expect.poll(() => slots.inputValue()).toBe('100');
@@ -192,7 +192,7 @@ it('without a token it says as code how to set one', async () => {
     page = await browser.open();
     await page.goto(`${other.url}/admin`);
     await page.locator('pre', { hasText: "export ADMIN_TOKEN='…'" }).waitFor();
-    await page.getByText('The secret `ADMIN_TOKEN` is not set').waitFor();
+    await page.getByText('the secret ADMIN_TOKEN is not set').waitFor();
     expect(await page.getByRole('main').textContent()).not.toMatch(/wrangler|`/);
     await expectAccessible(page);
   } finally {

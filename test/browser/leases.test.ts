@@ -34,7 +34,9 @@ it.each(['desktop', 'phone'] as const)(
     await row.getByRole('button').first().click();
     const kind = page.locator('.lease-facts div').filter({ hasText: /^Kind/ });
     expect(await kind.textContent()).toBe('Kindlease');
-    await page.getByText('Its holder is told to stop at its next renewal, within 15 s.').waitFor();
+    await page
+      .getByText('Its holder receives the request to stop with its next renewal, within 15 s.')
+      .waitFor();
     await page.getByRole('button', { name: 'Release', exact: true }).click();
     await page.getByText('The slot becomes free as soon as its holder has stopped.').waitFor();
     const renewal = await fetch(`${stage.url()}/leases/${lease}`, { method: 'PUT' });

@@ -183,7 +183,7 @@ it('revoking a key says how many calls of the last hour that refuses', async () 
   await dialog().getByText(`(\`key_invalid\`): ci (${CALLS})`).waitFor();
   await press('Cancel');
   await page.getByRole('button', { name: 'Revoke other', exact: true }).click();
-  await dialog().getByText('New calls are refused within 5 seconds').waitFor();
+  await dialog().getByText('New calls are rejected within 5 seconds').waitFor();
   expect(await dialog().textContent()).not.toContain('key_invalid');
 });
 
