@@ -100,7 +100,7 @@ it('an ADMIN_TOKEN of the environment is used instead of one that was made', asy
 
 it('an ADMIN_TOKEN that is refused leaves the admin routes closed', async () => {
   const env = { ADMIN_TOKEN: 'two words' };
-  const { status } = await start(/so the admin routes are closed/, env, () => 'any');
+  const { status } = await start(/so the admin routes are disabled/, env, () => 'any');
   expect(status).toBe(403);
   expect(await isThere()).toBe(false);
 });
