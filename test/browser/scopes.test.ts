@@ -110,7 +110,7 @@ it.each([
   const row = page.getByRole('listitem').filter({ hasText: 'practice' }).first();
   const health = row.locator('.health');
   await health.getByText('partly paused').waitFor();
-  expect(await health.innerText()).toMatch(/: (?:model full-<b>|key fp_).* and 1 more, again /s);
+  expect(await health.innerText()).toMatch(/: (?:model full-<b>|key fp_).* and 1 more, ends /s);
   await expectNoSidewaysScroll(page);
   await expectAccessible(page);
   expect(browser.complaints).toEqual([]);
