@@ -52,7 +52,7 @@ export function addAccessRoutes(app: AdminApp): void {
         if (config.admin_keys.some(({ id }) => id === made.id)) {
           throw new ProblemError(
             409,
-            `An admin key "${made.id}" already exists. Choose another id.`,
+            `An admin key \`${made.id}\` already exists. Choose another id.`,
           );
         }
         return { ...config, admin_keys: [...config.admin_keys, made] };
@@ -68,7 +68,7 @@ export function addAccessRoutes(app: AdminApp): void {
       next: (config) => {
         const rest = config.admin_keys.filter(({ id }) => id !== params.id);
         if (rest.length < config.admin_keys.length) return { ...config, admin_keys: rest };
-        throw new ProblemError(404, `There is no admin key "${params.id}".`);
+        throw new ProblemError(404, `There is no admin key \`${params.id}\`.`);
       },
     });
     return { status: 200, body: { version, warnings }, version };

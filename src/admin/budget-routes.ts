@@ -109,18 +109,18 @@ function poolMeant(
   );
   if (only !== undefined && others.length === 0) return only;
   if (partition === undefined && only !== undefined) {
-    const message = `"${name}" is split, and each partition has its own budget. Name the partition`;
+    const message = `\`${name}\` is split, and each partition has its own budget. Name the partition`;
     throw invalid([{ path: 'partition', message }]);
   }
-  throw new ProblemError(404, `Group "${name}" has no partition of this name with calls.`);
+  throw new ProblemError(404, `Group \`${name}\` has no partition of this name with calls.`);
 }
 
 function notReached(name: string): ProblemError {
-  return new ProblemError(503, `Group "${name}" is unreachable. Retry shortly with the same id.`);
+  return new ProblemError(503, `Group \`${name}\` is unreachable. Retry shortly with the same id.`);
 }
 
 function unknownCorrection(name: string, id: string): ProblemError {
-  return new ProblemError(404, `The budget of "${name}" has no correction "${id}".`);
+  return new ProblemError(404, `The budget of \`${name}\` has no correction \`${id}\`.`);
 }
 
 function isOther(known: SpendCorrection, wanted: NewCorrection): boolean {
@@ -132,7 +132,7 @@ function idTaken(name: string, { id, usd, period, member }: SpendCorrection): Pr
   const of = member === null ? '' : `, member ${member}`;
   return new ProblemError(
     409,
-    `The budget of "${name}" already has a correction "${id}", by ${usd} USD (${period}${of}). Use another id.`,
+    `The budget of \`${name}\` already has a correction \`${id}\`, by ${usd} USD (${period}${of}). Use another id.`,
   );
 }
 

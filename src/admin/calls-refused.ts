@@ -246,13 +246,14 @@ export function refusalWarnings({ calls: all, refused, isPart }: LastHourEffect)
 }
 
 function causeOf({ reason, group, of }: RefusedCalls): string {
-  const keys = listed(of, ([key]) => key);
-  const upstreams = listed(of, ([, upstream]) => upstream);
+  const keys = listed(of, ([key]) => `\`${key}\``);
+  const upstreams = listed(of, ([, upstream]) => `\`${upstream}\``);
   switch (reason) {
     case 'price_unknown': {
       const models = listed(
         of,
-        ([, upstream, model]) => `${model ?? 'unknown models'} at ${upstream}`,
+        ([, upstream, model]) =>
+          `${model === null ? 'unknown models' : `\`${model}\``} at \`${upstream}\``,
       );
       const subject = subjectOf(group ?? '');
       return `${subject} has a budget, but the price is unknown for ${models}. Set prices at the upstream, or \`limits.budget_usd.fallback_price\` in the same change. \`{"input":0,"output":0}\` counts such calls as free.`;
@@ -274,8 +275,8 @@ function causeOf({ reason, group, of }: RefusedCalls): string {
 function subjectOf(group: string): string {
   const kind = kindOfLimits(group);
   return kind === null
-    ? `The group "${group}"`
-    : `The ${kind} "${group.slice(group.indexOf(':') + 1)}"`;
+    ? `The group \`${group}\``
+    : `The ${kind} \`${group.slice(group.indexOf(':') + 1)}\``;
 }
 
 /** Lists names with their calls, the most first, and the number of omitted names. */

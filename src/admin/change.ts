@@ -156,12 +156,12 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
   const missing = withoutSecret(env, resolveUpstreams(config, BUILT_IN_UPSTREAMS).values());
   const secrets = missing.map(
     ({ id, secret, fault }) =>
-      `Upstream "${id}": the secret \`${secret}\` ${fault}. Until it is set, its calls are rejected with \`secret_missing\`.`,
+      `Upstream \`${id}\`: the secret \`${secret}\` ${fault}. Until it is set, its calls are rejected with \`secret_missing\`.`,
   );
   const noMember = membersWithoutSecret(env, config.groups);
   const ofMembers = noMember.map(
     ({ group, member, secret, fault }) =>
-      `Group "${group}": the secret \`${secret}\` of its member "${member}" ${fault}. Until it is set, no calls run there.`,
+      `Group \`${group}\`: the secret \`${secret}\` of its member \`${member}\` ${fault}. Until it is set, no calls run there.`,
   );
   return {
     config,

@@ -69,7 +69,7 @@ export function addGroupRoutes(app: AdminApp): void {
   serve(app, 'configureGroup', async ({ context, params: { name } }) => {
     if (!(await isUnconfigured(context, name))) {
       requireGroup((await currentSnapshot(context.env)).config, name);
-      throw new ProblemError(409, `Group "${name}" already has an entry. Change it with PATCH.`);
+      throw new ProblemError(409, `Group \`${name}\` already has an entry. Change it with PATCH.`);
     }
     const entry = await entryOfAutomatic(context, name);
     const { reply } = await changeGroup(context, name, 'configure', () => entry);
@@ -203,7 +203,7 @@ function withGroup(groups: readonly GroupConfig[], group: GroupConfig): GroupCon
 function parseGroup(name: string, document: unknown): GroupConfig {
   const group = check(groupSchema, { name, ...Object(document) });
   if (group.name !== name) {
-    const message = `must be "${name}", as in the path. A group cannot be renamed`;
+    const message = `must be \`${name}\`, as in the path. A group cannot be renamed`;
     throw invalid([{ path: 'name', message }]);
   }
   return group;

@@ -1,7 +1,7 @@
 import { closedLeaseWarnings, leaseUsageWarnings } from '../config/check/leases.ts';
 import { networkWarnings, socketWarnings } from '../config/check/upstreams.ts';
 import { checkConfig } from '../config/check-config.ts';
-import type { FieldError } from '../config/field-error.ts';
+import { ticked, type FieldError } from '../config/field-error.ts';
 import {
   importConfig,
   importPruned,
@@ -105,5 +105,5 @@ function replacedGroups(before: Config, after: Config): string[] {
   const gone = before.groups.map((group) => group.name).filter((name) => !now.has(name));
   const stay =
     'The document replaces only the groups. Existing upstreams, keys and all other settings stay unchanged.';
-  return gone.length === 0 ? [stay] : [stay, `Removed groups: ${gone.join(', ')}.`];
+  return gone.length === 0 ? [stay] : [stay, `Removed groups: ${ticked(gone)}.`];
 }

@@ -37,7 +37,7 @@ export function differingUpstreams(present: Config, imported: Config): FieldErro
       ? [
           {
             path,
-            message: `needs the upstream "${id}", but an upstream with this id exists and has another address, dialect or auth. Delete the existing one, or import a document in Headgate's format and rename this one`,
+            message: `needs the upstream \`${id}\`, but an upstream with this id exists and has another address, dialect or auth. Delete the existing one, or import a document in Headgate's format and rename this one`,
           },
         ]
       : [];

@@ -81,7 +81,7 @@ export function addKeyRoutes(app: AdminApp): void {
       if (key.revoked_at !== null) {
         throw new ProblemError(
           409,
-          `Key "${id}" was revoked and cannot be rotated. Create a new key.`,
+          `Key \`${id}\` was revoked and cannot be rotated. Create a new key.`,
         );
       }
       const until = new Date(now + body.grace_ms).toISOString();
@@ -111,7 +111,7 @@ function newKeyEdit(made: GatewayKeyConfig): Edit {
     action: `key ${made.id}: create`,
     next: (config) => {
       if (config.keys.some(({ id }) => id === made.id)) {
-        throw new ProblemError(409, `A key "${made.id}" already exists. Choose another id.`);
+        throw new ProblemError(409, `A key \`${made.id}\` already exists. Choose another id.`);
       }
       return { ...config, keys: [...config.keys, made] };
     },
@@ -123,7 +123,7 @@ function patchedKey(key: GatewayKeyConfig, patch: unknown): GatewayKeyConfig {
   const { hash, created_at, revoked_at, previous, ...document } = key;
   const next = check(keyDocumentSchema, mergePatch(document, patch));
   if (next.id !== key.id) {
-    const message = `must be "${key.id}", as in the path. A key cannot be renamed`;
+    const message = `must be \`${key.id}\`, as in the path. A key cannot be renamed`;
     throw invalid([{ path: 'id', message }]);
   }
   return { ...next, hash, created_at, revoked_at, previous };
@@ -187,7 +187,7 @@ function inKey(id: string): (path: string, config: Config) => string {
 function requireKey({ keys }: Config, id: string): GatewayKeyConfig {
   const key = keys.find((candidate) => candidate.id === id);
   if (key !== undefined) return key;
-  throw new ProblemError(404, `There is no key "${id}".`);
+  throw new ProblemError(404, `There is no key \`${id}\`.`);
 }
 
 /** Rejects the deletion of the last key if callers would then need no key. */
@@ -195,7 +195,7 @@ function requireAnotherKey({ keys, require_key: rule }: Config, gone: GatewayKey
   if (keys.length > 1 || rule !== 'auto') return;
   throw new ProblemError(
     409,
-    `"${gone.id}" is the only key. Without a key, callers need none and send their provider keys. ` +
+    `\`${gone.id}\` is the only key. Without a key, callers need none and send their provider keys. ` +
       'To close Headgate, revoke the key instead. Otherwise, create another key first, or replace the configuration by one without keys.',
   );
 }

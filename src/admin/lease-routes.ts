@@ -32,9 +32,9 @@ export function addLeaseRoutes(app: AdminApp): void {
     if (missing > 0) {
       throw new ProblemError(
         503,
-        `No responding pool of "${name}" holds the lease "${id}", and ${missing} did not respond. Retry later.`,
+        `No responding pool of \`${name}\` holds the lease \`${id}\`, and ${missing} did not respond. Retry later.`,
       );
     }
-    throw new ProblemError(404, `No pool of "${name}" holds the lease "${id}".`);
+    throw new ProblemError(404, `No pool of \`${name}\` holds the lease \`${id}\`.`);
   });
 }

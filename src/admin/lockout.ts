@@ -58,7 +58,7 @@ function lockoutText(out: readonly KeylessCaller[]): string {
   const byUpstream = [...Map.groupBy(out, ({ upstream }) => upstream)];
   const named = byUpstream
     .slice(0, NAMED_MAX)
-    .map(([id, those]) => `${id} (${plural(sumOf(those).callers, 'caller')})`);
+    .map(([id, those]) => `\`${id}\` (${plural(sumOf(those).callers, 'caller')})`);
   const more = byUpstream.length - named.length;
   return (
     `Callers without a gateway key will be rejected with \`key_missing\`: ${plural(callers, 'caller')} with ${plural(calls, 'call')} ` +

@@ -1,3 +1,4 @@
+import { ticked } from '../config/field-error.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { memberIdOf } from '../contract/config/members.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
@@ -11,14 +12,14 @@ import { serve } from './serve.ts';
 
 export function addMemberRoutes(app: AdminApp): void {
   serve(app, 'takeOutMember', async ({ context, params: { name, member } }) => {
-    const { reply } = await changeGroup(context, name, `take out member ${member}`, (config) =>
+    const { reply } = await changeGroup(context, name, `disable member ${member}`, (config) =>
       switched(config, name, member, false),
     );
     return { status: 200, ...reply };
   });
 
   serve(app, 'bringBackMember', async ({ context, params: { name, member } }) => {
-    const verb = `bring back member ${member}`;
+    const verb = `enable member ${member}`;
     const { reply, isChanged } = await changeGroup(context, name, verb, (config) =>
       switched(config, name, member, true),
     );
@@ -51,6 +52,6 @@ export function requireMember({ name, members }: GroupConfig, id: string): numbe
   const ids = members.map(memberIdOf);
   const at = ids.indexOf(id);
   if (at >= 0) return at;
-  const known = ids.length === 0 ? 'It has no members.' : `It has: ${ids.join(', ')}.`;
-  throw new ProblemError(404, `Group "${name}" has no member "${id}". ${known}`);
+  const known = ids.length === 0 ? 'It has no members.' : `It has: ${ticked(ids)}.`;
+  throw new ProblemError(404, `Group \`${name}\` has no member \`${id}\`. ${known}`);
 }

@@ -15,7 +15,7 @@ export function requirePools(directory: Directory, name: string): Directory['poo
   throw name.startsWith(AUTO_PREFIX)
     ? new ProblemError(
         404,
-        `No group "${name}" is known. An automatic group appears with its first successful call.`,
+        `No group \`${name}\` is known. An automatic group appears with its first successful call.`,
       )
     : noGroup(name);
 }
@@ -39,7 +39,7 @@ export function poolsOf({ pools, config }: Directory, name: string): Directory['
 export function noAutoGroup(name: string): ProblemError {
   return new ProblemError(
     404,
-    `There is no automatic group "${name}". Expected \`auto:\` and the id of an enabled upstream, optionally followed by a slash and models that have a separate group.`,
+    `There is no automatic group \`${name}\`. Expected \`auto:\` and the id of an enabled upstream, optionally followed by a slash and models that have a separate group.`,
   );
 }
 
@@ -48,22 +48,22 @@ export function noGroup(name: string): ProblemError {
   if (name.startsWith(AUTO_PREFIX)) {
     return new ProblemError(
       404,
-      `"${name}" is an automatic group without an entry. \`POST /groups/${encodeURIComponent(name)}/configure\` creates one, with its current limit.`,
+      `\`${name}\` is an automatic group without an entry. \`POST /groups/${encodeURIComponent(name)}/configure\` creates one, with its current limit.`,
     );
   }
   if (name.startsWith(KEY_PREFIX)) {
     return new ProblemError(
       404,
-      `"${name}" is created from the limits of a key. Change these with \`PATCH /keys/${name.slice(KEY_PREFIX.length)}\`.`,
+      `\`${name}\` is created from the limits of a key. Change these with \`PATCH /keys/${name.slice(KEY_PREFIX.length)}\`.`,
     );
   }
   if (name.startsWith(TEAM_PREFIX)) {
     return new ProblemError(
       404,
-      `"${name}" is created from the limits of a team. Change these with \`PATCH /teams/${name.slice(TEAM_PREFIX.length)}\`.`,
+      `\`${name}\` is created from the limits of a team. Change these with \`PATCH /teams/${name.slice(TEAM_PREFIX.length)}\`.`,
     );
   }
-  return new ProblemError(404, `There is no group "${name}".`);
+  return new ProblemError(404, `There is no group \`${name}\`.`);
 }
 
 /** Returns the pools that did not respond, as shown in a response. */

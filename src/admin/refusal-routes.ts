@@ -90,7 +90,7 @@ function unknownNames(
       if (seen !== null) known.add(seen);
     }
     if (known.has(name)) return [];
-    const near = nearestNames(name, [...known]).map((each) => `"${each}"`);
+    const near = nearestNames(name, [...known]).map((each) => `\`${each}\``);
     const hint = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`;
     const message = `${quoteName(name)} is not configured, and no rejected call has it.${hint}`;
     return [{ path, message }];

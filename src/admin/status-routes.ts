@@ -34,7 +34,7 @@ export function addStatusRoutes(app: AdminApp): void {
       ? directory.pools.filter((pool) => pool.group !== name)
       : [];
     const [group] = await statusOf(context, directory, [name], [...own, ...others]);
-    if (group === undefined) throw new ProblemError(404, `No group "${name}" is known any more.`);
+    if (group === undefined) throw new ProblemError(404, `No group \`${name}\` is known any more.`);
     return { status: 200, body: group };
   });
 }

@@ -86,7 +86,7 @@ export function teamPreviewEdit(id: string, body: unknown): Edit {
 function parse(id: string, document: unknown): TeamConfig {
   const team = check(teamSchema, { id, ...Object(document) });
   if (team.id === id) return team;
-  const message = `must be "${id}", as in the path. A team cannot be renamed`;
+  const message = `must be \`${id}\`, as in the path. A team cannot be renamed`;
   throw invalid([{ path: 'id', message }]);
 }
 
@@ -107,6 +107,6 @@ const WITHOUT_LIMITS = teamSchema.parse({ id: 'team' });
 function noTeam(id: string): ProblemError {
   return new ProblemError(
     404,
-    `There is no team "${id}". No key names it, and \`teams\` does not contain it.`,
+    `There is no team \`${id}\`. No key names it, and \`teams\` does not contain it.`,
   );
 }

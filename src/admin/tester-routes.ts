@@ -1,3 +1,4 @@
+import { ticked } from '../config/field-error.ts';
 import type { Env } from '../env.ts';
 import type { GatewayKeyConfig } from '../contract/config/config.ts';
 import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
@@ -90,7 +91,7 @@ function choose(
     case 'ambiguous':
       return {
         reason: 'model_ambiguous',
-        message: `Several upstreams serve this model: ${choice.upstreams.map(({ id }) => id).join(', ')}. Name one of them.`,
+        message: `Several upstreams serve this model: ${ticked(choice.upstreams.map(({ id }) => id))}. Name one of them.`,
       };
     case 'unknown':
       return {
@@ -185,13 +186,13 @@ function keyRefusal(call: TestedCall, isWanted: boolean, upstream: Upstream): Er
   const message =
     call.key === null
       ? 'The call needs a gateway key. Enter the id of one.'
-      : `The call needs a gateway key, and "${call.key}" is not the id of one.`;
+      : `The call needs a gateway key, and \`${call.key}\` is not the id of one.`;
   return { reason: 'key_missing', message };
 }
 
 function tooMany(placements: readonly Placement[]): ErrorReply | null {
   if (placements.length <= GROUPS_PER_CALL_MAX) return null;
-  const names = placements.map(({ group }) => group).join(', ');
+  const names = ticked(placements.map(({ group }) => group));
   const message = `This call matches ${placements.length} groups (${names}). The maximum is ${GROUPS_PER_CALL_MAX}.`;
   return { reason: 'too_many_groups', message };
 }

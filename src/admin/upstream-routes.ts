@@ -101,7 +101,7 @@ async function changeUpstream(
 function parseUpstream(id: string, document: unknown): UpstreamConfig {
   const upstream = check(upstreamSchema, { id, ...Object(document) });
   if (upstream.id !== id) {
-    const message = `must be "${id}", as in the path. An upstream cannot be renamed`;
+    const message = `must be \`${id}\`, as in the path. An upstream cannot be renamed`;
     throw invalid([{ path: 'id', message }]);
   }
   return upstream;
@@ -116,7 +116,7 @@ function entryOf(config: Config, id: string): UpstreamConfig | null {
 }
 
 function noUpstream(id: string): ProblemError {
-  return new ProblemError(404, `There is no upstream "${id}".`);
+  return new ProblemError(404, `There is no upstream \`${id}\`.`);
 }
 
 function infoOf(id: string, config: Config, context: AdminContext, all: readonly GroupStatus[]) {

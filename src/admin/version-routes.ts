@@ -111,10 +111,12 @@ export async function readVersion(env: Env, version: number, field: string): Pro
   const config = await directoryOf(env).configAt(version);
   if (config !== null) return config;
   const versions = await directoryOf(env).versions();
-  const what = field === 'undo' ? `the one before version ${version + 1}, or itself,` : 'it';
   const kept = rangesOf(versions.map((each) => each.version));
-  const range = kept === '' ? 'none is stored yet' : `stored are ${kept}, ${what} is not`;
-  throw invalid([{ path: field, message: `expected a stored version: ${range}` }]);
+  const what =
+    field === 'undo' ? 'a version that is stored with the one before it' : 'a stored version';
+  const stored = kept === '' ? 'No version is stored yet' : `Stored versions: ${kept}`;
+  const message = `expected ${what}, but version ${version} is not stored. ${stored}`;
+  throw invalid([{ path: field, message }]);
 }
 
 /**

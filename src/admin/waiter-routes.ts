@@ -74,8 +74,8 @@ async function whereItWaits(
   if (missing > 0) {
     throw new ProblemError(
       503,
-      `Ticket "${ticket}" is not queued in any responding pool of "${name}", and ${missing} did not respond. Retry later.`,
+      `Ticket \`${ticket}\` is not queued in any responding pool of \`${name}\`, and ${missing} did not respond. Retry later.`,
     );
   }
-  throw new ProblemError(404, `Ticket "${ticket}" is not queued in "${name}".`);
+  throw new ProblemError(404, `Ticket \`${ticket}\` is not queued in \`${name}\`.`);
 }

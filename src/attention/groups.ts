@@ -1,3 +1,4 @@
+import { EJECTION_CAUSES } from '../core/words/member.ts';
 import type { Attention } from '../contract/attention.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import type { Warning, WarningKind } from '../contract/warnings.ts';
@@ -25,16 +26,10 @@ const NEARLY = 0.8;
 const EGRESS_ADVICE =
   'Run the Worker in a region that the provider serves (`[placement]` in wrangler.toml), or send such calls to another upstream (`spill_to`). See docs/troubleshooting.md, "The provider refuses the Worker\'s location".';
 
-const EJECTED_WORDS = {
-  unauthorized: { cause: 'its upstream refuses its key', advice: 'Set a valid key.' },
-  quota: {
-    cause: 'its account has no quota left',
-    advice: 'Pay the account at the provider, or set another key.',
-  },
-  egress: {
-    cause: "its upstream refuses calls from the Worker's location",
-    advice: EGRESS_ADVICE,
-  },
+const EJECTION_ADVICE = {
+  unauthorized: 'Set a valid key.',
+  quota: 'Add credit or raise the quota at the provider, or set another key.',
+  egress: EGRESS_ADVICE,
 } as const;
 
 type GroupRule = (group: GroupStatus, facts: AttentionFacts) => Attention | readonly Attention[];
@@ -129,9 +124,9 @@ const membersOut: GroupRule = (group) =>
   (group.members ?? []).flatMap(({ id, out, enabled }) => {
     if (out === null || !enabled) return [];
     const reported = {
-      says: `Member \`${id}\` gets no calls, because ${EJECTED_WORDS[out.reason].cause}.`,
+      says: `Member \`${id}\` gets no calls, because ${EJECTION_CAUSES[out.reason]}.`,
       words: null,
-      advice: `${EJECTED_WORDS[out.reason].advice} Headgate probes the member with a call from time to time.`,
+      advice: `${EJECTION_ADVICE[out.reason]} Headgate probes the member periodically.`,
     };
     const subject = { kind: 'member', id } as const;
     return [{ ...entry('member_ejected', group, out.since, null, reported), subject }];
@@ -301,7 +296,7 @@ export const REFUSAL_RULES: readonly GroupRule[] = [
     'quota_exhausted',
     'quota',
     'The account has no quota left at',
-    'Pay the account at the provider, or use another key. Waiting does not help.',
+    'Add credit or raise the quota at the provider, or use another key. Waiting does not help.',
   ),
 ];
 

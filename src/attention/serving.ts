@@ -225,7 +225,7 @@ function causeOf(
     return { says: `No response completes: ${responses} cut off. ${outcome}`, words: null };
   }
   const left = plural(cancelled, 'client');
-  return { says: `No call is answered in time: ${left} disconnected. ${outcome}`, words: null };
+  return { says: `No response arrives in time: ${left} disconnected. ${outcome}`, words: null };
 }
 
 /** Returns the last refusals of the group's upstreams since an instant, the latest first. */

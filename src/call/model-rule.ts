@@ -1,3 +1,4 @@
+import { quoted } from '../core/words/figures.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { modelsInReadings, type Operation } from '../upstream/operation/operation.ts';
@@ -85,7 +86,7 @@ export function disagreement(
   { routes }: RoutingTable,
 ): ErrorReply | null {
   if (said === null || routes.isSameModel(upstream, said, shown)) return null;
-  const message = `headgate-model: names ${quote(said)}, but the ${where} of the call names ${quote(shown)}, which the upstream will use. Remove the header.`;
+  const message = `headgate-model: names ${quoted(said)}, but the ${where} of the call names ${quoted(shown)}, which the upstream will use. Remove the header.`;
   return { reason: 'header_invalid', message };
 }
 
@@ -107,12 +108,12 @@ export function againstQuery(
     (named) => counted === null || !table.routes.isSameModel(upstream, named, counted),
   );
   if (other !== undefined) {
-    const message = `The query names model ${quote(other)}, which some servers use instead of the model that Headgate counts. Remove it from the query, or name the same model in the body or the path. If neither can name one, name it in the \`headgate-model\` header.`;
+    const message = `The query names model ${quoted(other)}, which some servers use instead of the model that Headgate counts. Remove it from the query, or name the same model in the body or the path. If neither can name one, name it in the \`headgate-model\` header.`;
     return { reason: 'model_ambiguous', message };
   }
   const reference = referenceInQuery(query);
   if (reference === null || proofOf(rule, asked, call).allowsReferences()) return null;
-  const message = `The query may name the model of this call by reference, in ${quote(reference)}. A group or the key of this call depends on the model, which Headgate cannot look up. Remove the reference from the query, or ask the operator to set \`match.references: allow\` in the group.`;
+  const message = `The query may name the model of this call by reference, in ${quoted(reference)}. A group or the key of this call depends on the model, which Headgate cannot look up. Remove the reference from the query, or ask the operator to set \`match.references: allow\` in the group.`;
   return { reason: 'body_unreadable', message };
 }
 
@@ -130,7 +131,7 @@ export function severalInPath(
   const models = modelsInReadings(methodOf(known, operation), path, dialect);
   if (models.length < 2) return null;
   const names = models.map((each) =>
-    each.from === 'path' ? quote(each.value) : 'one in the body',
+    each.from === 'path' ? quoted(each.value) : 'one in the body',
   );
   const message = `Servers may read this path as calls of different models: ${names.slice(0, 4).join(', ')}. Write it without escapes, parameters or dots.`;
   return { reason: 'model_ambiguous', message };
@@ -140,11 +141,6 @@ export function severalInPath(
  * The error reply to a call whose path names a stored object with a model, where groups or keys depend on the model.
  */
 export function referredPath(reference: string): ErrorReply {
-  const message = `The path names the model of this call by reference, in ${quote(reference)}. A group or the key of this call depends on the model, which Headgate cannot look up. Add \`model\` to the body, or ask the operator to set \`match.references: allow\` in the group.`;
+  const message = `The path names the model of this call by reference, in ${quoted(reference)}. A group or the key of this call depends on the model, which Headgate cannot look up. Add \`model\` to the body, or ask the operator to set \`match.references: allow\` in the group.`;
   return { reason: 'body_unreadable', message };
-}
-
-/** Quotes a caller's text in an error, shortened. */
-function quote(text: string): string {
-  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

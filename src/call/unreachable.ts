@@ -27,7 +27,7 @@ export function unreachable(upstreamId: string, cutBy: CutReason | null): Reject
     revoked: 'the operator ended the call',
     idle: 'it sent nothing in time',
     slow: 'its first byte did not arrive in time',
-    stalled: 'the caller did not read the answer in time',
+    stalled: 'the caller did not read the response in time',
     request_timeout: 'the caller sent its body too slowly',
     max_hold: 'the call took longer than its group allows',
     slow_reader: 'one side did not read what the other side sent',
@@ -35,7 +35,7 @@ export function unreachable(upstreamId: string, cutBy: CutReason | null): Reject
     draining: 'its group is being drained',
     other_model: 'it names a different model than the one it was counted under',
     message_unreadable: 'one of its messages could not be read',
-    message_refused: 'one of its messages was refused',
+    message_refused: 'one of its messages was rejected',
     key_invalid: 'its key is no longer valid',
     key_forbidden: 'its key may no longer use its group or upstream',
     group_changed: 'it no longer belongs to a group whose slot it holds',
@@ -43,6 +43,6 @@ export function unreachable(upstreamId: string, cutBy: CutReason | null): Reject
     restart: 'Headgate is shutting down',
   };
   const because = cutBy === null ? 'the connection failed' : why[cutBy];
-  const message = `Upstream \`${upstreamId}\` returned no answer: ${because}.`;
+  const message = `Upstream \`${upstreamId}\` returned no response: ${because}.`;
   return rejected({ reason: 'upstream_unreachable', message });
 }

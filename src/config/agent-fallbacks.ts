@@ -28,24 +28,29 @@ export function chainsOf(
   ];
   for (const { at, model, fallbacks } of all) {
     const names = namesOf(fallbacks);
-    if (names === null) omitted.push({ path: at, message: 'expected a list of model_name values' });
+    if (names === null) {
+      omitted.push({ path: at, message: 'expected a list of `model_name` values' });
+    }
     if (names === null || names.length === 0) continue;
     if (typeof model !== 'string' || !known.has(model)) {
       const message =
         typeof model === 'string'
-          ? `${quoteName(model)} is not the model_name of an entry`
+          ? `${quoteName(model)} is not the \`model_name\` of an entry`
           : 'names no model';
       omitted.push({ path: at, message });
       continue;
     }
     for (const name of names.filter((each) => !known.has(each))) {
-      omitted.push({ path: at, message: `${quoteName(name)} is not the model_name of an entry` });
+      omitted.push({
+        path: at,
+        message: `${quoteName(name)} is not the \`model_name\` of an entry`,
+      });
     }
     const chain = [...new Set(names)].filter((name) => known.has(name) && name !== model);
     const before = chains.get(model);
     if (before === undefined) chains.set(model, chain);
     else if (before.join('\n') !== chain.join('\n')) {
-      const message = `"${model}" already has other fallbacks, and a group has one order of members`;
+      const message = `\`${model}\` already has other fallbacks, and a group has one order of members`;
       omitted.push({ path: at, message });
     }
   }

@@ -29,7 +29,7 @@ import {
   upstreamWarnings,
 } from './check/upstreams.ts';
 import { webhookErrors } from './check/webhook.ts';
-import type { FieldError } from './field-error.ts';
+import { ticked, type FieldError } from './field-error.ts';
 
 export interface ConfigCheck {
   /** Contradictions. A configuration with any of them is rejected. */
@@ -116,7 +116,7 @@ function defaultErrors(
 function manyKeysWarnings(config: Config): string[] {
   const names = callersAtOnce(config, GROUPS_PER_CALL_MAX);
   if (names === null) return [];
-  const listed = names.map((name) => `"${name}"`).join(', ');
+  const listed = ticked(names);
   const automatic = names.length > GROUPS_PER_CALL_MAX ? '' : ' and its automatic group';
   return [
     `One call may match ${listed}${automatic}. It would be rejected with \`too_many_groups\`, because a ` +

@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { concurrencyGroupsSchema } from '../contract/config/foreign-schemas.ts';
 import { providerNamed } from '../providers/index.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { FieldError } from './field-error.ts';
+import { ticked, type FieldError } from './field-error.ts';
 import { named, providerIdOf, refused, type Converted, type Origin } from './foreign-groups.ts';
 import { placeNamed, type UpstreamInput } from './foreign-targets.ts';
 
@@ -87,7 +87,7 @@ function homeless({ models, providers }: ConcurrencyGroupEntry, at: number): Fie
           {
             path: `concurrency_groups[${at}].providers[${index}]`,
             message:
-              'has no known address; write the group in the shape of Headgate, with match.base_urls',
+              'has no known address; write the group in the shape of Headgate, with `match.base_urls`',
           },
         ],
   );
@@ -97,20 +97,20 @@ function noteOf(provider: string): string[] {
   const { id, upstream, hosts } = placeOf(provider);
   if (upstream !== undefined) {
     return [
-      `Provider "${provider}" became upstream "${id}" at ${upstream.base_url}. Headgate must be able to reach this address.`,
+      `Provider \`${provider}\` became upstream \`${id}\` at ${upstream.base_url}. Headgate must be able to reach this address.`,
     ];
   }
   if (hosts !== undefined) {
     return [
-      `Provider "${provider}" matches every upstream at ${hosts.join(', ')}. Each account has a host of its own, so add yours as upstreams.`,
+      `Provider \`${provider}\` matches every upstream at ${hosts.join(', ')}. Each account has a host of its own, so add yours as upstreams.`,
     ];
   }
   if (baseUrlsOf(placeOf(provider)).length === 0) {
     return [
-      `Provider "${provider}" has no known host. It became upstream "${id}", which must exist.`,
+      `Provider \`${provider}\` has no known host. It became upstream \`${id}\`, which must exist.`,
     ];
   }
-  return id === provider ? [] : [`Provider "${provider}" became upstream "${id}".`];
+  return id === provider ? [] : [`Provider \`${provider}\` became upstream \`${id}\`.`];
 }
 
 /** Explains how an entry with models and providers was converted. */
@@ -118,7 +118,7 @@ function bothNote({ name, models, providers }: ConcurrencyGroupEntry): string[] 
   if (models.length === 0 || providers.length === 0) return [];
   const ids = providers.map((provider) => placeOf(provider).id);
   return [
-    `"${name}" counts its models at every upstream, and every model at ${ids.join(', ')}. To count its models there only, write them as ${ids[0]}/${models[0]}.`,
+    `\`${name}\` counts its models at every upstream, and every model at ${ticked(ids)}. To count its models there only, write them as \`${ids[0]}/${models[0]}\`.`,
   ];
 }
 

@@ -115,7 +115,7 @@ export function convertModelList(
     notes: [
       ...grouped.notes,
       ...made.list.flatMap(({ id, base_url: base }) =>
-        base === undefined ? [] : [`${base} became the upstream "${id}".`],
+        base === undefined ? [] : [`${base} became the upstream \`${id}\`.`],
       ),
       ...secrets.notes,
       ...report.notes,
@@ -253,12 +253,14 @@ function overallGroup(
 ): GroupInput[] {
   // Without models, the group would match all other calls of Headgate too.
   if (groups.length === 0 || (maxConcurrency === null && budget === null)) return [];
-  if (budget?.note !== undefined) report.notes.add(`${budget.note} (litellm_settings.max_budget).`);
+  if (budget?.note !== undefined) {
+    report.notes.add(`${budget.note} (\`litellm_settings.max_budget\`).`);
+  }
   const models = groups.flatMap(({ match }) => match?.models ?? []);
   const names = new Set(groups.map(({ name }) => name));
   const name = names.has('all-models') ? 'all-imported-models' : 'all-models';
   report.notes.add(
-    `Limits of the whole proxy became the group "${name}", over all imported models.`,
+    `Limits of the whole proxy became the group \`${name}\`, over all imported models.`,
   );
   return [
     {

@@ -7,7 +7,7 @@ import { providerNamed } from '../providers/index.ts';
 import { chainsOf } from './agent-fallbacks.ts';
 import { isPrivateHost } from '../runtime/private-address.ts';
 import { explainIssues } from './explain-issues.ts';
-import { below, type FieldError } from './field-error.ts';
+import { below, ticked, type FieldError } from './field-error.ts';
 import { withNumbers } from './foreign-fields.ts';
 import { groupNameOf, providerIdOf, refused, type Converted } from './foreign-groups.ts';
 import {
@@ -88,7 +88,7 @@ export function convertModelsOfAgents(document: unknown): Converted {
       paths.push(built.paths);
       continue;
     }
-    const message = `would get the group name "${built.group.name}", which another entry has; rename one of them`;
+    const message = `would get the group name \`${built.group.name}\`, which another entry has; rename one of them`;
     reading.omitted.push({ path: `${own[0]?.at}.model_name`, message });
   }
   for (const { at, model } of entries) {
@@ -102,7 +102,7 @@ export function convertModelsOfAgents(document: unknown): Converted {
     ...(agents === undefined ? [] : ['agents']),
     ...entries.flatMap(({ model }) => Object.keys(model).filter((name) => !READ.has(name))),
   ];
-  const listed = [...new Set(kept)].toSorted().join(', ');
+  const listed = ticked([...new Set(kept)].toSorted());
   return {
     ok: true,
     config: { upstreams: reading.made.list, groups },
@@ -168,7 +168,7 @@ class AgentReading {
       });
       return null;
     }
-    if (name !== title) this.notes.add(`"${title}" became the group "${name}".`);
+    if (name !== title) this.notes.add(`\`${title}\` became the group \`${name}\`.`);
     const members = made.members;
     const isAlone = members.length === 1;
     const [timeout] = members.map(({ first_token_ms: ms }) => ms);
@@ -231,7 +231,7 @@ class AgentReading {
     const place = placeNamed(provider, 'picoclaw');
     if (place === null) {
       const path = `${at}.${model.provider ? 'provider' : 'model'}`;
-      const message = `names no provider with a known address (${quoteNoKey(provider)}); add api_base`;
+      const message = `names no provider with a known address (${quoteNoKey(provider)}); add \`api_base\``;
       this.#omitOnce({ path, message });
     }
     return place;

@@ -88,7 +88,7 @@ function groupOf(
   if (members.members.length === 0 || (branch.models !== null && names.length === 0)) return null;
   if (branch.isRest || (branch.models === null && names.length > 0)) {
     to.notes.add(
-      `Callers must request the model "${names[0]}". At Portkey, the config replaced any other model with it.`,
+      `Callers must request the model \`${names[0]}\`. At Portkey, the config replaced any other model with it.`,
     );
   }
   const upstreams = [...new Set(members.members.map(({ upstream }) => upstream))];
@@ -139,7 +139,7 @@ function nameable(
   const isRenamed = tiers.flat().some((leaf) => modelOf(leaf.node).model !== null);
   return (models ?? []).filter((model) => {
     if (!isRenamed || !model.includes('*')) return true;
-    const message = `"${model}" matches several models, and a member renames single ones. Callers must request one by name`;
+    const message = `\`${model}\` matches several models, and a member renames single ones. Callers must request one by name`;
     omitted.push({ path: below(at, 'override_params.model'), message });
     return false;
   });

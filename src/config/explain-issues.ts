@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { formatPath, quoteName, type FieldError } from './field-error.ts';
+import { formatPath, quoteName, ticked, type FieldError } from './field-error.ts';
 import { insteadOf } from './gone-fields.ts';
 import { nearestName } from './nearest-names.ts';
 
@@ -62,7 +62,9 @@ function nearer(found: FieldError, issue: z.core.$ZodIssue, value: unknown): Fie
   if (issue.code !== 'invalid_value' || typeof value !== 'string') return found;
   const known = issue.values.filter((each) => typeof each === 'string');
   const near = nearestName(value, known);
-  return near === null ? found : { ...found, message: `${found.message}; did you mean "${near}"?` };
+  return near === null
+    ? found
+    : { ...found, message: `${found.message}; did you mean ${JSON.stringify(near)}?` };
 }
 
 function isWrongKind(issue: z.core.$ZodIssue): boolean {
@@ -92,7 +94,7 @@ function unknownField(path: Path, name: string, known: readonly string[]): Field
   const instead = insteadOf(path);
   if (instead !== null) return { path: formatPath(path), message: instead };
   const near = nearestName(name, known);
-  const hint = near === null ? `known fields: ${known.join(', ')}` : `did you mean "${near}"?`;
+  const hint = near === null ? `known fields: ${ticked(known)}` : `did you mean \`${near}\`?`;
   return {
     path: formatPath(path),
     message: `unknown field ${quoteName(name)}${known.length === 0 ? '' : `; ${hint}`}`,

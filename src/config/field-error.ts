@@ -1,3 +1,4 @@
+import { quoted } from '../core/words/figures.ts';
 /** An error in a document, and its path, as in `groups[0].limits.max_concurrency`. */
 export interface FieldError {
   readonly path: string;
@@ -20,7 +21,12 @@ export function formatPath(path: readonly PropertyKey[]): string {
 
 /** Quotes an unknown name for a message. */
 export function quoteName(name: string): string {
-  return name.length > NAME_CHARACTERS_MAX ? `<${name.length} characters>` : JSON.stringify(name);
+  return name.length > NAME_CHARACTERS_MAX ? `<${name.length} characters>` : quoted(name);
+}
+
+/** Lists names for a message. */
+export function ticked(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(', ');
 }
 
 /** Appends a path within a part to the path of the part. */

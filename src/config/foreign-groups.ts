@@ -53,10 +53,10 @@ export function named(origins: readonly Origin[]): Converted {
     } else if (other !== undefined) {
       errors.push({
         path: formatPath(path),
-        message: `would get the group name "${name}", which "${other}" has; rename one of them`,
+        message: `would get the group name \`${name}\`, which \`${other}\` has; rename one of them`,
       });
     }
-    if (name !== title) notes.push(`"${title}" became the group "${name}".`);
+    if (name !== title) notes.push(`\`${title}\` became the group \`${name}\`.`);
     taken.set(name, title);
     groups.push({ ...group, name });
   }

@@ -80,7 +80,7 @@ export function membersOf(
     const { id } = made.add(place, facts, (other) => account.some((each) => each.id === other));
     if (there[0] !== undefined) {
       notes.push(
-        `${at} has the address and key of ${there[0].at}, but another model. It became upstream "${id}", because one upstream with one key is one member.`,
+        `${at} has the address and key of ${there[0].at}, but another model. It became upstream \`${id}\`, because one upstream with one key is one member.`,
       );
     }
     used.push({ ...deployment, id });

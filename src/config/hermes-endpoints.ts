@@ -111,7 +111,7 @@ export class HermesPlaces {
       return null;
     }
     if (OPEN.has(name)) {
-      const message = 'Hermes chooses the provider. Set provider or base_url';
+      const message = 'Hermes chooses the provider. Set `provider` or `base_url`';
       this.#omitted.push({ path, message });
       return null;
     }
@@ -119,7 +119,7 @@ export class HermesPlaces {
     if (place !== null) return this.made.add(place);
     this.#omitted.push({
       path,
-      message: `${quoteNoKey(name)} has no known address. Set base_url`,
+      message: `${quoteNoKey(name)} has no known address. Set \`base_url\``,
     });
     return null;
   }

@@ -81,7 +81,7 @@ function whyNot(
   }
   // Hermes stores the address of the provider with each key.
   if (!base || (addressProblem(base) === null && isThere(base, place))) return null;
-  const message = 'has an address of its own. List it as an endpoint in custom_providers';
+  const message = 'has an address of its own. List it as an endpoint in `custom_providers`';
   return { field: 'base_url', message };
 }
 

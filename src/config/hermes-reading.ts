@@ -5,7 +5,7 @@ import {
   type hermesPartsSchema,
 } from '../contract/config/hermes-schema.ts';
 import { explainIssues } from './explain-issues.ts';
-import { below, formatPath, type FieldError } from './field-error.ts';
+import { below, formatPath, ticked, type FieldError } from './field-error.ts';
 import { readWithoutWrong, withNumbers } from './foreign-fields.ts';
 import type { ForeignTarget } from './foreign-targets.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
@@ -84,7 +84,7 @@ export class HermesReading {
   /** Returns all notes: what was converted, what must be set, and what Hermes keeps. */
   allNotes(): string[] {
     const kept = Object.keys(this.#document).filter((name) => !READ.has(name));
-    const list = kept.toSorted().join(', ');
+    const list = ticked(kept.toSorted());
     return [
       ...this.notes,
       ...this.secrets.notes,
@@ -136,7 +136,7 @@ export class HermesReading {
       : (['fallback_model', Array.isArray(one) ? one : one ? [one] : []] as const);
     if (main === null) {
       const message =
-        'is a fallback of the main model, which is not imported. Hermes still falls back on it itself';
+        'is a fallback of the main model, which is not imported. Hermes still falls back to it directly';
       if (list.length > 0) this.#omitted.push({ path: field, message });
       return [];
     }
@@ -160,7 +160,7 @@ export class HermesReading {
       if (why !== null) {
         this.#omitted.push({
           path: at,
-          message: `${why}. Hermes can still fall back on it itself`,
+          message: `${why}. Hermes can still fall back to it directly`,
         });
         return [];
       }
@@ -170,7 +170,7 @@ export class HermesReading {
     });
     if (spills.length > 0) {
       this.notes.add(
-        `A call that is queued for ${FALLBACK_AFTER_MS / 1_000} s at ${main.place.id}, or refused there, spills to ${spills.map(({ upstream }) => upstream).join(', ')} (on_saturated). Hermes falls back after its own retries.`,
+        `A call that is queued for ${FALLBACK_AFTER_MS / 1_000} s at \`${main.place.id}\`, or refused there, spills to ${ticked(spills.map(({ upstream }) => upstream))} (\`on_saturated\`). Hermes falls back after its own retries.`,
       );
     }
     return spills;
@@ -227,7 +227,7 @@ export class HermesReading {
     const rest = dialect === 'anthropic' ? '' : (openaiBase ?? base).slice(base.length);
     const url = `https://<your Headgate>/${id}${rest}`;
     const key = secrets.length > 0 ? ', and its key to a gateway key' : '';
-    this.notes.add(`In Hermes, set base_url of ${entryAt ?? at} to ${url}${key}.`);
+    this.notes.add(`In Hermes, set \`base_url\` of ${entryAt ?? at} to ${url}${key}.`);
   }
 
   /** Converts the time between two starts to starts per second. */

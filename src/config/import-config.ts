@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { configSchema, type Config, type ConfigInput } from '../contract/config/config.ts';
 import { explainIssues } from './explain-issues.ts';
 import { withoutOldDefaults } from './gone-fields.ts';
-import type { FieldError } from './field-error.ts';
+import { ticked, type FieldError } from './field-error.ts';
 import { isKeyLike } from './key-like.ts';
 import { connectionNotes } from './check/sockets.ts';
 import { laneNotes } from './check/lanes.ts';
@@ -147,13 +147,13 @@ function mixedKeys(document: unknown, shapes: readonly FittingShape[]): FieldErr
   if (own.length > 0) {
     return {
       path: first,
-      message: `cannot be combined with "${own.join('", "')}", because a document has one shape; write its groups under "groups"`,
+      message: `cannot be combined with ${ticked(own)}, because a document has one shape; write its groups under \`groups\``,
     };
   }
   if (others.length > 0) {
     return {
       path: first,
-      message: `cannot be combined with "${others.join('", "')}"; import one shape at a time`,
+      message: `cannot be combined with ${ticked(others)}; import one shape at a time`,
     };
   }
   return null;

@@ -30,7 +30,7 @@ export function keepKnownCaps(config: Config): {
     const most = Math.min(...known.map(({ maxConcurrency }) => maxConcurrency));
     const providers = listed.format(new Set(known.map(({ provider }) => provider)));
     notes.push(
-      `Group "${group.name}" keeps the known concurrency of "${model}" at ${providers}: \`max_concurrency\` ${most}. Set \`limits.max_concurrency\` to change it.`,
+      `Group \`${group.name}\` keeps the known concurrency of \`${model}\` at ${providers}: \`max_concurrency\` ${most}. Set \`limits.max_concurrency\` to change it.`,
     );
     return { ...group, limits: { ...group.limits, max_concurrency: most } };
   });
@@ -45,7 +45,7 @@ function withMembersCapped(group: GroupConfig, model: string, notes: string[]): 
     const [known] = knownCapsOf(`${member.upstream}/${there}`);
     if (known === undefined || known.provider !== member.upstream) return member;
     notes.push(
-      `Member "${memberIdOf(member)}" of "${group.name}" keeps the known concurrency of "${there}": \`max_concurrency\` ${known.maxConcurrency}.`,
+      `Member \`${memberIdOf(member)}\` of \`${group.name}\` keeps the known concurrency of \`${there}\`: \`max_concurrency\` ${known.maxConcurrency}.`,
     );
     return { ...member, limits: { ...member.limits, max_concurrency: known.maxConcurrency } };
   });

@@ -84,7 +84,7 @@ export function groupDeployments<Listed extends ListedDeployment>(
     if (made.members.length === 0) continue;
     const name = freeName(groupNameOf(title) || 'any-model', (each) => names.has(each));
     names.add(name);
-    if (name !== title) notes.push(`"${title}" became the group "${name}".`);
+    if (name !== title) notes.push(`\`${title}\` became the group \`${name}\`.`);
     groups.push({ name, match: { models }, members: [...made.members], ...settings });
     madeOf.push(made.paths.flatMap((path) => byPath.get(path) ?? []));
   }
@@ -128,7 +128,7 @@ function draftsOf(
     if (drafts.has(of)) continue;
     omitted.push({
       path,
-      message: `is an alias of "${of}", which is not an imported model`,
+      message: `is an alias of \`${of}\`, which is not an imported model`,
     });
   }
   return withoutOverlaps([...drafts.values()], omitted);
@@ -142,7 +142,7 @@ function wrongPattern({ title, name }: ListedDeployment): string | null {
   // Headgate removes the id of an upstream, and a slash, from the beginning of a model.
   if (slash > 0 && title.slice(slash + 1) === name) {
     if (/^[a-z0-9][a-z0-9-]{0,31}$/.test(title.slice(0, slash))) return null;
-    return `has the prefix "${title.slice(0, slash)}", which cannot be the id of an upstream; use a-z, 0-9 and dash`;
+    return `has the prefix \`${title.slice(0, slash)}\`, which cannot be the id of an upstream; use a-z, 0-9 and dash`;
   }
   return 'is a pattern whose models have other names at the provider, and patterns cannot be renamed; list the models one by one';
 }
@@ -152,7 +152,7 @@ function sameInOtherLetters(title: string, titles: Iterable<string>): string | n
     (each) => each !== title && each.toLowerCase() === title.toLowerCase(),
   );
   if (same === undefined) return null;
-  return `is "${same}" in another case, and models are case-insensitive here; give it another name`;
+  return `is \`${same}\` in another case, and models are case-insensitive here; give it another name`;
 }
 
 /** Returns the aliases of a model that are not names of other models. */
@@ -168,7 +168,7 @@ function aliasesOf(
     if (!isTaken) return [name];
     omitted.push({
       path,
-      message: 'is also the name of a model in model_list, which takes precedence',
+      message: 'is also the name of a model in `model_list`, which takes precedence',
     });
     return [];
   });
@@ -192,7 +192,7 @@ function withoutOverlaps(drafts: readonly GroupDraft[], omitted: FieldError[]): 
     }
     omitted.push({
       path: `${draft.places[0]?.deployment.at ?? 'model_list'}.model_name`,
-      message: `also matches calls of "${other.title}", and a call runs at the members of one group; list its models one by one`,
+      message: `also matches calls of \`${other.title}\`, and a call runs at the members of one group; list its models one by one`,
     });
   }
   return kept;
@@ -229,7 +229,7 @@ function addFallbacks(
   for (const { path, from, to, isDefault } of fallbacks) {
     const draft = drafts.find(({ title }) => title === from);
     if (draft === undefined) {
-      const message = `is a fallback of "${from}", which is not an imported model`;
+      const message = `is a fallback of \`${from}\`, which is not an imported model`;
       if (!isDefault) omitted.push({ path, message });
       continue;
     }
@@ -237,7 +237,7 @@ function addFallbacks(
       if (title === from) continue;
       const others = own.get(title);
       if (others === undefined) {
-        const message = `falls back to "${title}", which is not an imported model`;
+        const message = `falls back to \`${title}\`, which is not an imported model`;
         omitted.push({ path, message });
         continue;
       }
@@ -246,7 +246,7 @@ function addFallbacks(
         const whyNotThere = whyNot(draft, deployment);
         if (whyNotThere === null) draft.places.push({ deployment, tier: last + tier });
         else {
-          const message = `cannot fall back from "${from}" to ${deployment.at}, because ${whyNotThere}`;
+          const message = `cannot fall back from \`${from}\` to ${deployment.at}, because ${whyNotThere}`;
           omitted.push({ path, message });
         }
       }

@@ -39,7 +39,7 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
     const path = `${at}.query`;
     const requested = modelsOf(query);
     if (requested === null) {
-      const message = `cannot be converted, because a group is chosen by the model of a call. Let callers request a separate model for "${then}"`;
+      const message = `cannot be converted, because a group is chosen by the model of a call. Let callers request a separate model for \`${then}\``;
       omitted.push({ path, message });
       continue;
     }
@@ -47,7 +47,7 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
       const same = taken.add(model, then);
       if (same === null) return true;
       if (same.name === then && same.model === model) return false;
-      const message = `"${model}" overlaps an earlier condition ("${same.model}"), and a call runs in one group with members`;
+      const message = `\`${model}\` overlaps an earlier condition (\`${same.model}\`), and a call runs in one group with members`;
       omitted.push({ path, message });
       return false;
     });
@@ -58,7 +58,7 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
     if (target !== undefined) return [{ ...target, title: then, models: requested, isRest: false }];
     omitted.push({
       path: 'strategy.conditions',
-      message: `"${then}" is not the name of a target`,
+      message: `\`${then}\` is not the name of a target`,
     });
     return [];
   });
@@ -104,7 +104,7 @@ function otherwise(
     .flatMap(({ node }) => modelOf(node).requested ?? []);
   const path = 'strategy.default';
   if (first === undefined) {
-    const message = `"${target.node.name}" takes the calls of every other model, and a call cannot match two groups with members. Callers can use the base URL of its upstream`;
+    const message = `\`${target.node.name}\` takes the calls of every other model, and a call cannot match two groups with members. Callers can use the base URL of its upstream`;
     omitted.push({ path, message });
     return [];
   }

@@ -71,7 +71,7 @@ function affinityOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): Po
   if (sticky?.['enabled'] !== true) return { affinity: { by: 'none' } };
   if (sticky['hash_fields'] !== undefined) {
     const message =
-      'has no counterpart; calls of one caller, or of one agent run, stay at their member (affinity.by)';
+      'has no counterpart; calls of one caller, or of one agent run, stay at their member (`affinity.by`)';
     to.omitted.push({ path: below(at, 'strategy.sticky.hash_fields'), message });
   }
   const seconds = numberOf(sticky, 'ttl', below(at, 'strategy.sticky'), to) ?? 3_600;
@@ -99,7 +99,7 @@ function breakerOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): Por
   const cooldown = read('cooldown_interval');
   if (failures !== null) {
     to.notes.add(
-      `With ${path}.failure_threshold ${failures}, the breaker opens when a share of at least ${failures} calls failed (breaker.threshold, breaker.min_calls).`,
+      `With ${path}.failure_threshold ${failures}, the breaker opens when a share of at least ${failures} calls failed (\`breaker.threshold\`, \`breaker.min_calls\`).`,
     );
   }
   return {

@@ -148,7 +148,7 @@ function placeOf(node: PortkeyNode, slug: string | null): FoundPlace {
             ? 'override_params.model'
             : 'virtual_key'
           : 'provider',
-      message: `only Portkey can resolve ${quoteSlug(slug)}. Replace it by provider and api_key, and custom_host for a host of your own`,
+      message: `only Portkey can resolve ${quoteSlug(slug)}. Replace it with \`provider\` and \`api_key\`, and set \`custom_host\` for a host of your own`,
     };
   }
   if (node.provider === undefined) {
@@ -158,7 +158,7 @@ function placeOf(node: PortkeyNode, slug: string | null): FoundPlace {
   return place === null
     ? {
         path: 'provider',
-        message: `${quoteNoKey(node.provider)} has no known address. Set custom_host`,
+        message: `${quoteNoKey(node.provider)} has no known address. Set \`custom_host\``,
       }
     : { place };
 }

@@ -106,7 +106,7 @@ function balanced(
   const depth = Math.max(0, ...parts.map(({ tiers }) => tiers.length));
   if (parts.length > 1) {
     for (const { path, tiers } of parts.filter((part) => part.tiers.length > 1)) {
-      const message = `its fallbacks (${tiers.length - 1}) apply only to ${path} at Portkey, but to all targets next to it here, because a tier gets calls while no earlier tier has room`;
+      const message = `its fallbacks (${tiers.length - 1}) apply only to ${path} at Portkey, but to all targets next to it here, because a tier gets calls only if no earlier tier has room`;
       omitted.push({ path: below(path, 'strategy'), message });
     }
   }

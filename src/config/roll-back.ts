@@ -1,3 +1,4 @@
+import { ticked } from './field-error.ts';
 import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
 import { shown } from './changes-between.ts';
 import { isSame, rebase } from './rebase.ts';
@@ -81,7 +82,7 @@ function doorNotes(then: Config, now: Config): string[] {
     ...about('created since then remain', made),
     ...about('deleted since then remain deleted', deleted),
     ...about(
-      'rotated, revoked or given a new expiry since then remain so',
+      'rotated, revoked or given a new expiry since then are left unchanged',
       now.keys.filter(isOther),
     ),
     ...(isSame(then.admin_keys, now.admin_keys) ? [] : ['Admin keys are not rolled back.']),
@@ -95,7 +96,7 @@ function about(what: string, keys: readonly { readonly id: string }[]): string[]
   if (keys.length === 0) return [];
   const named = keys.slice(0, NAMED_MAX).map(({ id }) => id);
   const more = keys.length > named.length ? ` and ${keys.length - named.length} more` : '';
-  return [`Keys ${what}: ${named.join(', ')}${more}.`];
+  return [`Keys ${what}: ${ticked(named)}${more}.`];
 }
 
 /** Formats a conflict as the audit log formats a change. Hashes and addresses are hidden. */

@@ -107,7 +107,7 @@ const refuseForeignPages: MiddlewareHandler<{ Bindings: Env }> = async (context,
 
 /** Responds to a method that one of Headgate's own routes does not serve. */
 function wrongMethod(context: RouteContext, allow: readonly string[]): Response {
-  const message = `This route does not serve this method. Use ${allow.join(' or ')}.`;
+  const message = `This route does not support this method. Use ${allow.join(' or ')}.`;
   const reply = { reason: 'method_unknown', message, allow } as const;
   return errorAt(context.req.url, reply, askedOf(context));
 }

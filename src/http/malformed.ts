@@ -40,6 +40,6 @@ export function malformedReply(what: string): ErrorReply {
 
 /** The error reply to a method that no route serves. */
 export function unservedMethod(): ErrorReply {
-  const message = `No route serves this method. Use one of ${SERVED_METHODS.join(', ')}, in upper case.`;
+  const message = `No route supports this method. Use one of ${SERVED_METHODS.join(', ')}, in upper case.`;
   return { reason: 'method_unknown', message, allow: SERVED_METHODS };
 }

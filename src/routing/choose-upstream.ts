@@ -1,3 +1,4 @@
+import { quoted } from '../core/words/figures.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs } from './glob.ts';
 
@@ -50,9 +51,9 @@ export function chooseUpstream(
     const named = upstreams.get(header.trim().toLowerCase());
     // An unknown upstream in the header is a mistake, and a silent choice of another one would be a surprise.
     if (named !== undefined) return { kind: 'found', upstream: named, prefix: '' };
-    return { kind: 'unknown', tried: [`the header headgate-upstream: ${quote(header)}`] };
+    return { kind: 'unknown', tried: [`the header \`headgate-upstream\`: ${quoted(header)}`] };
   }
-  const tried = ['the header headgate-upstream (not sent)'];
+  const tried = ['the header `headgate-upstream` (not sent)'];
   if (model === null) {
     tried.push('the model (the request has none)');
   } else {
@@ -61,7 +62,7 @@ export function chooseUpstream(
     if (named !== undefined) {
       return { kind: 'found', upstream: named, prefix: model.slice(0, slash + 1) };
     }
-    if (slash > 0) tried.push(`an upstream with the id ${quote(model.slice(0, slash))}`);
+    if (slash > 0) tried.push(`an upstream with the id ${quoted(model.slice(0, slash))}`);
 
     const hasRoutes = (upstream: Upstream): boolean => routesAt(upstream, shape) !== null;
     const served = [...upstreams.values()].filter(
@@ -75,11 +76,11 @@ export function chooseUpstream(
       return { kind: 'ambiguous', upstreams: byId };
     }
     if (only !== undefined) return { kind: 'found', upstream: only, prefix: '' };
-    tried.push(`the upstreams' model patterns for ${quote(model)}`);
+    tried.push(`the upstreams' model patterns for ${quoted(model)}`);
   }
   const fallback = defaultUpstream === null ? undefined : upstreams.get(defaultUpstream);
   if (fallback !== undefined) return { kind: 'found', upstream: fallback, prefix: '' };
-  tried.push('default_upstream (not configured)');
+  tried.push('`default_upstream` (not configured)');
   return { kind: 'unknown', tried };
 }
 
@@ -113,9 +114,4 @@ export function servesModel(upstream: Upstream, model: string): boolean {
     matchers.set(upstream, matches);
   }
   return matches(model);
-}
-
-/** Quotes text of a client, cut so that it can be part of an error message. */
-function quote(text: string): string {
-  return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

@@ -48,7 +48,7 @@ it('a text that is no configuration is refused with its line or its field', asyn
   expect((await config()).groups.map(({ name }) => name)).toEqual(['practice']);
 });
 
-const COUNTED_TOGETHER = /counts calls with callers' own provider keys for practice together/;
+const COUNTED_TOGETHER = /counts calls with callers' own provider keys for `practice` together/;
 
 it('an import and a new group that count own keys together warn before they apply', async () => {
   const before = await config();

@@ -30,7 +30,7 @@ export function capped({ group }: Placement): ErrorReply {
 
 /** The error reply to a call of a group whose members all refuse it or are ejected. */
 export function allOut(group: string): ErrorReply {
-  const message = `No member of group \`${group}\` can take this call. Each one is disabled, has a rejected key, has used up its quota, or has refused the call. Ask the operator to check the members.`;
+  const message = `No member of group \`${group}\` can take this call. Each one is disabled, has a key that its upstream refuses, has used up its quota, or refused this call. Ask the operator to check the members.`;
   return { reason: 'members_out', message };
 }
 
@@ -67,15 +67,22 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
     case 'queue_full': {
       const of = { group: '', tenant: ' of this caller', agent: ' of this agent' }[rejection.of];
       const { dropped, queueLengthMax } = rejection;
-      const calls = plural(queueLengthMax, 'call');
+      const state =
+        queueLengthMax === 0
+          ? 'is disabled (`queue.max_length: 0`)'
+          : `is full with ${plural(queueLengthMax, 'call')}${of}`;
+      const lost =
+        queueLengthMax === 0
+          ? ', and this call cannot start immediately. Retry later.'
+          : '. Retry later.';
       const message =
         dropped === undefined
-          ? `The queue of ${named} is full with ${calls}${of}. Retry later.`
-          : `The queue of ${named} is full with ${calls}${of}, and this call lost its place: ${WHY_DROPPED[dropped]}`;
+          ? `The queue of ${named} ${state}${lost}`
+          : `The queue of ${named} ${state}, and this call lost its place: ${WHY_DROPPED[dropped]}`;
       return { reason, ...retry, message };
     }
     case 'queue_timeout': {
-      const message = `No slot of ${named} became free within ${rejection.waitedMs} ms.${limitedTo(rejection.scope)}`;
+      const message = `No slot of ${named} became free within ${rejection.waitedMs} ms.${limitedTo(rejection.scope)} Retry later.`;
       return { reason, ...retry, message };
     }
     case 'busy': {
@@ -89,7 +96,8 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
         until === null
           ? `The ${named} is paused by its operator`
           : `The ${named} is paused ${of}until ${new Date(until).toISOString()}, because its upstream is overloaded`;
-      const message = `${why}. This call waited ${rejection.waitedMs} ms.`;
+      const next = until === null ? 'Retry later.' : 'Retry after that time.';
+      const message = `${why}. This call waited ${rejection.waitedMs} ms. ${next}`;
       return { reason, ...retry, message, isUnforeseen: until === null };
     }
     case 'upstream_limited':
@@ -97,7 +105,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
     case 'infeasible': {
       const { estimateMs, isStalled = false, scope } = rejection;
       const how = isStalled ? 'will be at least' : 'is estimated at';
-      const message = `The wait for a slot of ${named} ${how} ${estimateMs} ms, which is longer than this call may wait.${limitedTo(scope)}`;
+      const message = `The wait for a slot of ${named} ${how} ${estimateMs} ms, which is longer than this call may wait.${limitedTo(scope)} Retry later, or allow a longer wait.`;
       return { reason, ...retry, message };
     }
     case 'breaker_open': {
@@ -117,7 +125,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       return { reason, ...retry, message, isUnforeseen: true };
     }
     case 'cancelled': {
-      const message = `The operator removed this call from the queue of ${named}.`;
+      const message = `The operator removed this call from the queue of ${named}. Do not retry it.`;
       return { reason, message };
     }
     case 'nested': {

@@ -1,3 +1,4 @@
+import { quoted } from '../../core/words/figures.ts';
 import type { GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { hashedPlacements, mayHash } from '../../routing/hashed-partition.ts';
@@ -230,11 +231,11 @@ function membersFor(
 }
 
 function unknownUpstream(id: string): Rejected['reply'] {
-  const message = `There is no upstream ${JSON.stringify(id.slice(0, 64))}. Set \`upstream\` to the id of a configured upstream.`;
+  const message = `There is no upstream ${quoted(id)}. Set \`upstream\` to the id of a configured upstream.`;
   return { reason: 'upstream_unknown', message };
 }
 
 function unknownGroup(name: string): Rejected['reply'] {
-  const message = `There is no group ${JSON.stringify(name.slice(0, 64))} for this key. Set \`group\` to a configured group. Automatic groups are selected by \`upstream\` and \`model\`.`;
+  const message = `There is no group ${quoted(name)} for this key. Set \`group\` to a configured group. Automatic groups are selected by \`upstream\` and \`model\`.`;
   return { reason: 'group_unknown', message };
 }

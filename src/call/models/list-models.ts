@@ -1,3 +1,4 @@
+import { quoted } from '../../core/words/figures.ts';
 import { deleteHeaders } from '../../upstream/transfer/hop-by-hop.ts';
 import { upstreamRequestHeaders } from '../../upstream/transfer/request-headers.ts';
 import { dropAccounts, keyToPlace, placeCredentials } from '../../upstream/transfer/credentials.ts';
@@ -127,8 +128,7 @@ export async function forbiddenModel(
 }
 
 export function unknownModel({ id }: Upstream, model: string): Rejected {
-  const name = model.length > 100 ? `${model.slice(0, 100)}…` : model;
-  const message = `Upstream \`${id}\` lists no model ${JSON.stringify(name)} that this key may use. Call \`GET /v1/models\` for the models that it may use.`;
+  const message = `Upstream \`${id}\` lists no model ${quoted(model)} that this key may use. Call \`GET /v1/models\` for the models that it may use.`;
   return rejected({ reason: 'model_unknown', message });
 }
 

@@ -1,7 +1,7 @@
 import type { Config } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { autoGroupNamed, autoGroupsNamedBy } from '../../routing/auto-groups.ts';
-import { quoteName, type FieldError } from '../field-error.ts';
+import { quoteName, ticked, type FieldError } from '../field-error.ts';
 
 /** Finds names of automatic groups that do not exist. */
 export function autoGroupErrors(
@@ -20,5 +20,5 @@ export function noAutoGroup(name: string, upstreams: ReadonlyMap<string, Upstrea
   const others = autoGroupsNamedBy(name, upstreams).map((group) => group.name);
   return others.length === 0
     ? `${quoteName(name)} names no enabled upstream`
-    : `${quoteName(name)} is not an automatic group; that upstream has ${others.join(', ')}`;
+    : `${quoteName(name)} is not an automatic group; that upstream has ${ticked(others)}`;
 }

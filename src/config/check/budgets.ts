@@ -1,3 +1,4 @@
+import { ticked } from '../field-error.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import { memberIdOf } from '../../contract/config/members.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
@@ -23,7 +24,7 @@ export function budgetWarnings(
     .filter((id) => isNamed || configured.has(id));
   if (ids.length === 0) return [];
   return [
-    `Group "${group.name}": no prices are known for ${ids.join(', ')}, so the budget rejects all calls there. ` +
+    `Group \`${group.name}\`: no prices are known for ${ticked(ids)}, so the budget rejects all calls there. ` +
       'Set `prices` at the upstream, or `limits.budget_usd.fallback_price` at the group.',
   ];
 }
@@ -43,13 +44,13 @@ function memberBudgetWarnings(
   if (lacksPrice(limits)) {
     const ids = [...new Set(unpriced.map(({ id }) => id))];
     return [
-      `Group "${name}": no prices are known for ${ids.join(', ')}, so the budget rejects all calls there. ` +
+      `Group \`${name}\`: no prices are known for ${ticked(ids)}, so the budget rejects all calls there. ` +
         'Set `prices` at the upstream, or `limits.budget_usd.fallback_price` at the group.',
     ];
   }
   return unpriced.flatMap(({ member, id }) =>
     lacksPrice(member.limits)
-      ? `Group "${name}": no prices are known for ${id}, so the budget of its member "${memberIdOf(member)}" rejects all ` +
+      ? `Group \`${name}\`: no prices are known for \`${id}\`, so the budget of its member \`${memberIdOf(member)}\` rejects all ` +
         'calls. Set `prices` at the upstream, or `limits.budget_usd.fallback_price` at the member.'
       : [],
   );

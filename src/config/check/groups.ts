@@ -24,12 +24,12 @@ export function groupErrors(
   const credentials = [
     ...group.partition_by.flatMap((by, index) => {
       if (!isCredential(by)) return [];
-      const message = `"${by}" would write keys into the names of partitions; use "api_key" or "caller"`;
+      const message = `\`${by}\` would write keys into the names of partitions; use \`api_key\` or \`caller\``;
       return [{ path: `${path}.partition_by[${index}]`, message }];
     }),
     ...group.fairness.by.flatMap((by, index) => {
       if (!isCredential(by)) return [];
-      const message = `"${by}" would show keys as the names of tenants; use "caller"`;
+      const message = `\`${by}\` would show keys as the names of tenants; use \`caller\``;
       return [{ path: `${path}.fairness.by[${index}]`, message }];
     }),
   ];
@@ -65,7 +65,7 @@ export function silenceWarnings(group: GroupConfig): string[] {
       ? '`queue.timeout_ms`'
       : 'a time-out in `queue.lane_timeouts_ms`';
   return [
-    `Group "${name}": ${field} is above 300 s, and \`queue.keepalive.after_ms\` is ${keepalive}. Connections that are ` +
+    `Group \`${name}\`: ${field} is above 300 s, and \`queue.keepalive.after_ms\` is ${keepalive}. Connections that are ` +
       "silent for so long are closed by clients (Node's fetch after 300 s) or by Cloudflare's edge (400 s). Set " +
       '`queue.keepalive.after_ms` to 60000, and a shorter `queue.timeout_ms` if calls do not stream.',
   ];
@@ -79,7 +79,7 @@ export function groupWarnings(group: GroupConfig, upstreams: readonly Upstream[]
     const matches = compileGlobs(baseUrlGlobs([pattern]));
     if (upstreams.some((upstream) => baseUrlsOf(upstream).some(matches))) continue;
     warnings.push(
-      `Group "${name}": "${pattern}" is the base URL of no enabled upstream, so no call matches it. Correct \`match.base_urls\`.`,
+      `Group \`${name}\`: \`${pattern}\` is the base URL of no enabled upstream, so no call matches it. Correct \`match.base_urls\`.`,
     );
   }
   return warnings;

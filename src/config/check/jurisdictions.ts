@@ -12,7 +12,7 @@ export function jurisdictionWarnings(
   return groups.flatMap(({ name, jurisdiction }) => {
     if (jurisdiction === null || jurisdiction === options.jurisdiction) return [];
     return [
-      `Group "${name}": its pools are stored in ${jurisdiction}, but the directory and the live feed are not. They store its ` +
+      `Group \`${name}\`: its pools are stored in ${jurisdiction}, but the directory and the live feed are not. They store its ` +
         'configuration and receive the names of its callers, agents and models. To store them there too, set the variable ' +
         '`JURISDICTION` in a new deployment. See docs/production.md, "Jurisdiction and location".',
     ];

@@ -1,3 +1,4 @@
+import { ticked } from '../field-error.ts';
 import type { Config } from '../../contract/config/config.ts';
 import { isRecord } from '../gone-fields.ts';
 
@@ -13,7 +14,7 @@ export function laneWarnings({ keys, groups }: Config): string[] {
   );
   return named.map(
     ({ name }) =>
-      `Group "${name}" puts calls into lane \`high\`, but no key allows that lane. ` +
+      `Group \`${name}\` puts calls into lane \`high\`, but no key allows that lane. ` +
       'Set `lane_max: high` on the keys whose calls may use it.',
   );
 }
@@ -62,6 +63,6 @@ const isSet = (written: unknown): boolean => 'lane_max' in record(written);
 
 function listed(what: string, names: readonly string[]): string {
   const more = names.length - NAMED_MAX;
-  const shown = names.slice(0, NAMED_MAX).join(', ');
+  const shown = ticked(names.slice(0, NAMED_MAX));
   return `${what}${names.length === 1 ? '' : 's'} ${shown}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -18,7 +18,7 @@ export function leaseWarnings(config: Config): string[] {
     operations.some((pattern) => pattern !== '*' && compileGlobs([pattern])(LEASE)),
   );
   return named.map(
-    ({ name }) => `Group "${name}" matches leases, but no key may take any. ${HOW_TO_ALLOW}`,
+    ({ name }) => `Group \`${name}\` matches leases, but no key may take any. ${HOW_TO_ALLOW}`,
   );
 }
 
@@ -47,7 +47,7 @@ export function leaseUsageWarnings({ keys }: Pick<Config, 'keys'>): string[] {
     .filter((key) => mayReportUsage(key) && !key.allow.includes(LEASE_USAGE))
     .map(
       ({ id, allow }) =>
-        `Key "${id}": \`allow: [${allow.join(', ')}]\` includes \`lease_usage\`, so budgets and rates count the usage that its leases report. ` +
+        `Key \`${id}\`: \`allow: [${allow.join(', ')}]\` includes \`lease_usage\`, so budgets and rates count the usage that its leases report. ` +
         'List the operations that the key needs instead, or add `lease_usage` to the list to keep the right and end this warning.',
     );
 }

@@ -11,7 +11,7 @@ import {
   upstreamsOf,
 } from '../../routing/group-match.ts';
 import { overlaps } from '../../routing/overlaps.ts';
-import { formatPath, type FieldError } from '../field-error.ts';
+import { formatPath, ticked, type FieldError } from '../field-error.ts';
 import { unknownUpstream } from './unknown-upstream.ts';
 
 type Upstreams = ReadonlyMap<string, Upstream>;
@@ -95,7 +95,7 @@ function idErrors(
       return [{ path: `${path}[${index}].${field}`, message }];
     }
     if (sameId === undefined) return [];
-    const message = `gives this member the id "${id}", which members[${sameId}] has; set another name`;
+    const message = `gives this member the id \`${id}\`, which members[${sameId}] has; set another name`;
     return [{ path: `${path}[${index}].name`, message }];
   });
 }
@@ -134,7 +134,7 @@ function sameNameErrors({ models }: MemberConfig, path: string): FieldError[] {
     const same = seen.get(lower);
     seen.set(lower, model);
     if (same === undefined) return [];
-    const message = `is the model "${same}" in another case; keep one of the two names`;
+    const message = `is the model \`${same}\` in another case; keep one of the two names`;
     return [{ path: `${path}.${formatPath(['models', model])}`, message }];
   });
 }
@@ -174,7 +174,7 @@ const BY_PLACE = new Set(['api_key', 'upstream', 'base_url']);
 function partitionErrors({ partition_by: by }: GroupConfig, path: string): FieldError[] {
   return by.flatMap((each, index) => {
     if (!BY_PLACE.has(each)) return [];
-    const message = `"${each}" cannot split a group with members, because the member is chosen within the pool; remove it`;
+    const message = `\`${each}\` cannot split a group with members, because the member is chosen within the pool; remove it`;
     return [{ path: `${path}.partition_by[${index}]`, message }];
   });
 }
@@ -189,7 +189,7 @@ export function memberWarnings(config: Config, upstreams: Upstreams): string[] {
       .slice(0, PAIRS_MAX)
       .map(
         ([narrow, wide]) =>
-          `One call may match "${narrow}" and "${wide}", which both have members. It would be rejected with ` +
+          `One call may match \`${narrow}\` and \`${wide}\`, which both have members. It would be rejected with ` +
           '`too_many_groups`, because it can run in one of them only. Narrow `match` of one group.',
       ),
     ...keyWarnings(groups, config, upstreams),
@@ -200,7 +200,7 @@ function ownWarnings({ name, members, affinity, queue }: GroupConfig): string[] 
   const warnings: string[] = [];
   if (members.every(({ enabled }) => !enabled)) {
     warnings.push(
-      `Group "${name}": every member is disabled, so no call is granted. Enable a member.`,
+      `Group \`${name}\`: every member is disabled, so no call is granted. Enable a member.`,
     );
   }
   const isLong =
@@ -210,7 +210,7 @@ function ownWarnings({ name, members, affinity, queue }: GroupConfig): string[] 
     durationMs(affinity.wait) >= queue.timeout_ms;
   if (isLong) {
     warnings.push(
-      `Group "${name}": \`affinity.wait\` is not shorter than \`queue.timeout_ms\`, so a call whose member is full may be ` +
+      `Group \`${name}\`: \`affinity.wait\` is not shorter than \`queue.timeout_ms\`, so a call whose member is full may be ` +
         'rejected with `queue_timeout` while another member has room. Shorten `affinity.wait`.',
     );
   }
@@ -225,7 +225,7 @@ function noKeyWarnings({ name, members }: GroupConfig, upstreams: Upstreams): st
   });
   if (bare.length === 0) return [];
   return [
-    `Group "${name}": calls are sent without a key at ${bare.map(memberIdOf).join(', ')}. Set \`secret\` at the member or ` +
+    `Group \`${name}\`: calls are sent without a key at ${ticked(bare.map(memberIdOf))}. Set \`secret\` at the member or ` +
       '`auth.secret` at its upstream, or `auth: none` there if it needs no key.',
   ];
 }
@@ -241,7 +241,7 @@ function elsewhereWarnings(group: GroupConfig, config: Config, upstreams: Upstre
     // Every call of the group was sent to an upstream of the other group.
     if (shared.length === 0 || from.every(({ id }) => counted.has(id))) return [];
     return [
-      `Group "${other.name}" matches ${shared.join(', ')}, but does not count calls that members of "${group.name}" take there: ` +
+      `Group \`${other.name}\` matches ${ticked(shared)}, but does not count calls that members of \`${group.name}\` take there: ` +
         'a call belongs to the groups of the upstream to which it was sent.',
     ];
   });
@@ -260,7 +260,7 @@ function keyWarnings(
     ),
   );
   if (withKeys.length === 0) return [];
-  const names = withKeys.map(({ name }) => `"${name}"`).join(', ');
+  const names = ticked(withKeys.map(({ name }) => name));
   return [
     `Keys of members are used for calls with a gateway key only, and \`keys\` is empty. Members of ${names} with a key get no calls. Create a gateway key.`,
   ];

@@ -1,3 +1,4 @@
+import { ticked } from '../field-error.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { PRICE_LISTS, priceListId } from '../../providers/prices/price-table.ts';
@@ -43,9 +44,9 @@ function warningOf({ name, match }: GroupConfig, upstreams: readonly Upstream[])
     (pattern) => !known.some((each) => globsMayOverlap(pattern, each)),
   );
   if (unknown.length === 0) return [];
-  const ids = upstreams.map(({ id }) => id).join(', ');
+  const ids = ticked(upstreams.map(({ id }) => id));
   return [
-    `Group "${name}": ${ids} ${upstreams.length === 1 ? 'is' : 'are'} not known to have ${listed(unknown)}, ` +
+    `Group \`${name}\`: ${ids} ${upstreams.length === 1 ? 'is' : 'are'} not known to have ${listed(unknown)}, ` +
       'so it may match no call. Calls to other upstreams are not counted here. Check `match.models` and `match.upstreams`.',
   ];
 }
@@ -76,7 +77,7 @@ function memberWarnings(group: GroupConfig, upstreams: ReadonlyMap<string, Upstr
   }
   return [...lacking].map(
     ([what, ids]) =>
-      `Group "${group.name}": the upstream of its ${ids.length === 1 ? 'member' : 'members'} ${ids.join(', ')} is not ` +
+      `Group \`${group.name}\`: the upstream of its ${ids.length === 1 ? 'member' : 'members'} ${ticked(ids)} is not ` +
       `known to have ${what}, so it may refuse such calls. Map the name in \`models\` of the member.`,
   );
 }
@@ -88,8 +89,7 @@ function isKnown({ models }: Upstream): boolean {
 
 function listed(models: readonly string[]): string {
   const rest = models.length > LISTED_MAX ? ` and ${models.length - LISTED_MAX} more` : '';
-  const names = models.slice(0, LISTED_MAX).map((each) => `"${each}"`);
-  return `${names.join(', ')}${rest}`;
+  return `${ticked(models.slice(0, LISTED_MAX))}${rest}`;
 }
 
 /** Returns names and patterns of the models that an upstream is known to have. */

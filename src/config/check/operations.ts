@@ -1,5 +1,5 @@
 import type { Config } from '../../contract/config/config.ts';
-import { quoteName, type FieldError } from '../field-error.ts';
+import { quoteName, ticked, type FieldError } from '../field-error.ts';
 import { nearestNames } from '../nearest-names.ts';
 import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
 import {
@@ -65,9 +65,7 @@ function wrongNames(
     if (known.some(matches)) return [];
     const near = nearestNames(pattern, known);
     const hint =
-      near.length === 0
-        ? `use one of ${known.join(', ')}`
-        : `did you mean ${near.map((name) => `"${name}"`).join(', ')}?`;
+      near.length === 0 ? `use one of ${ticked(known)}` : `did you mean ${ticked(near)}?`;
     const is = elsewhere.some(matches);
     const message = `${quoteName(pattern)} ${is ? why : 'is not a known operation'}; ${hint}`;
     return [{ path: `${path}[${index}]`, message }];

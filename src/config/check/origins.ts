@@ -49,10 +49,10 @@ function problemOf(origin: string): string | null {
     return 'has a wildcard; list each origin, as in https://app.example.com';
   }
   if (/^file:/i.test(origin)) {
-    return 'is not what apps or browsers send for local files; write file:// for pages of an app, or null for pages in a browser';
+    return 'is not what apps or browsers send for local files; write `file://` for pages of an app, or `null` for pages in a browser';
   }
   if (WITHOUT_ORIGIN.test(origin)) {
-    return 'is never an origin, because browsers send null for such pages; write "null" to allow all pages without an origin';
+    return 'is never an origin, because browsers send null for such pages; write `null` to allow all pages without an origin';
   }
   if (/[\s,]/.test(origin.trim())) {
     return 'contains a comma or white space; list each origin on its own, as in ["https://app.example.com", "app://obsidian.md"]';

@@ -1,3 +1,4 @@
+import { ticked } from '../field-error.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
@@ -25,10 +26,10 @@ export function ownKeyWarnings(
     const known = new Set(was === undefined ? [] : coveredBy(was, before, then));
     const isSame = was !== undefined && relevant(was) === relevant(group);
     if (covered.length === 0 || (isSame && covered.every((id) => known.has(id)))) return [];
-    const named = covered.slice(0, NAMED_MAX).join(', ');
+    const named = ticked(covered.slice(0, NAMED_MAX));
     const more = covered.length > NAMED_MAX ? ` and ${covered.length - NAMED_MAX} more` : '';
     return [
-      `Group "${group.name}" counts calls with callers' own provider keys for ${named}${more} together, but each ` +
+      `Group \`${group.name}\` counts calls with callers' own provider keys for ${named}${more} together, but each ` +
         'key has its own limits at the provider. Set `partition_by: ["api_key"]`, unless all callers share one key.',
     ];
   });

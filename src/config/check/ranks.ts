@@ -12,7 +12,7 @@ export function rankErrors(before: Config, next: Config): FieldError[] {
     const [was, is] = [ranks.get(group.name), rankOf(group)];
     if (was === undefined || was === is) return [];
     const message =
-      `would change the rank of "${group.name}" from ${was} to ${is}, and the rank of a group is fixed. ` +
+      `would change the rank of \`${group.name}\` from ${was} to ${is}, and the rank of a group is fixed. ` +
       'Create a group with another name, and delete this one';
     return [{ path: `groups[${index}].match`, message }];
   });

@@ -24,7 +24,7 @@ export function sessionWarnings(
       })
       .map(
         ({ id }) =>
-          `Group "${group.name}" depends on the model, and upstream "${id}" treats every WebSocket as a session (\`websocket: session\`). ` +
+          `Group \`${group.name}\` depends on the model, and upstream \`${id}\` treats every WebSocket as a session (\`websocket: session\`). ` +
           'Headgate can read models only on realtime routes, so it rejects sessions on other routes there. Remove `websocket: session`, or `match.models` of the group.',
       ),
   );
@@ -38,7 +38,7 @@ export function connectionNotes(document: unknown): string[] {
     const { id, websocket, turn_connections_each: each } = Object(entry) as Record<string, unknown>;
     if (websocket !== 'turns' || each !== undefined) return [];
     return [
-      `\`turn_connections_each\` of upstream "${String(id)}" is not set, so one caller may have at most ${TURN_CONNECTIONS_EACH} connections for turns open there at once. ` +
+      `\`turn_connections_each\` of upstream \`${String(id)}\` is not set, so one caller may have at most ${TURN_CONNECTIONS_EACH} connections for turns open there at once. ` +
         'Raise it if one key serves more agents.',
     ];
   });

@@ -27,7 +27,7 @@ export function spillFromMembers(
       return `is the same as members[${same}], and calls spill only if no member has room; name another upstream`;
     }
     if (!matches(group, to, model, upstreams)) return null;
-    const what = model === null ? 'calls' : `calls of the model "${model}"`;
+    const what = model === null ? 'calls' : `calls of the model \`${model}\``;
     return (
       `cannot be a spill target, because ${what} there belong to this group too. Add it as a member instead, or name ` +
       'an upstream or a model that `match` does not include'

@@ -1,7 +1,7 @@
 import type { Config } from '../../contract/config/config.ts';
 import type { OnSaturated } from '../../contract/config/reactions.ts';
 import { upstreamNamedBy } from '../../routing/auto-groups.ts';
-import { quoteName, type FieldError } from '../field-error.ts';
+import { quoteName, ticked, type FieldError } from '../field-error.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
 import { hasMembers } from '../../routing/members.ts';
@@ -70,7 +70,7 @@ function errorsOf(
     if (to.secret === null && !to.isKeyless && !hasMembersKey(to, model)) {
       return error(
         "has no key of the operator, so callers' own keys for another upstream would be sent there; " +
-          'set auth.secret at the upstream, or auth: none if it needs no key, or route calls there to members with keys',
+          'set `auth.secret` at the upstream, or `auth: none` if it needs no key, or route calls there to members with keys',
       );
     }
     if (ofMembers !== null) {
@@ -86,7 +86,7 @@ function errorsOf(
       ? strangers.length > 0
       : others.length > 0 && strangers.length === others.length;
     if (!isStrange) return [];
-    const names = isNamed ? strangers.map(({ id: name }) => name).join(', ') : 'the others';
+    const names = isNamed ? ticked(strangers.map(({ id: name }) => name)) : 'the others';
     return error(`does not speak the dialect of ${names}, so their calls cannot spill there`);
   });
 }

@@ -3,7 +3,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
 import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
-import type { FieldError } from '../field-error.ts';
+import { ticked, type FieldError } from '../field-error.ts';
 import { isAddress, isPrivateHost } from '../../runtime/private-address.ts';
 
 /** Finds upstreams without an address, or with an address that must not be called. */
@@ -16,7 +16,9 @@ export function upstreamErrors(
   const at = `${path}.base_url`;
   if (entry.base_url === undefined) {
     if (builtInIds.has(entry.id)) return [];
-    return [{ path: at, message: `is required, because "${entry.id}" is not a built-in upstream` }];
+    return [
+      { path: at, message: `is required, because \`${entry.id}\` is not a built-in upstream` },
+    ];
   }
   const url = new URL(entry.base_url);
   const messages: string[] = [];
@@ -43,7 +45,7 @@ export function upstreamErrors(
 /** Finds a header of keys as the name of accounts, which would be shown. */
 export function accountErrors({ account_by: by }: UpstreamConfig, path: string): FieldError[] {
   if (!by.startsWith('header:') || !CREDENTIAL_HEADERS.has(by.slice('header:'.length))) return [];
-  const message = `"${by}" contains keys, which would be shown and may change; use a header with a permanent name of the account`;
+  const message = `\`${by}\` contains keys, which would be shown and may change; use a header with a permanent name of the account`;
   return [{ path: `${path}.account_by`, message }];
 }
 
@@ -52,7 +54,7 @@ export function accountWarnings({ upstreams, keys }: Pick<Config, 'upstreams' | 
   const ids = upstreams.flatMap(({ id, account_by: by }) => (by.startsWith('header:') ? [id] : []));
   if (ids.length === 0 || keys.length > 0) return [];
   return [
-    `\`account_by\` of ${ids.join(', ')} names a header, which is trusted for calls with a gateway key only, and \`keys\` is empty. ` +
+    `\`account_by\` of ${ticked(ids)} names a header, which is trusted for calls with a gateway key only, and \`keys\` is empty. ` +
       'Each provider key there counts as an account of its own. Create a gateway key.',
   ];
 }
@@ -66,7 +68,7 @@ export function upstreamWarnings(entry: UpstreamConfig, upstream: Upstream | und
   );
   if (twice === undefined || twice === null) return [];
   return [
-    `Upstream "${id}": \`base_url\` ends with ${twice}, and its routes begin at ${twice} below it, so ` +
+    `Upstream \`${id}\`: \`base_url\` ends with ${twice}, and its routes begin at ${twice} below it, so ` +
       `/v1/* calls ${baseUrl}${twice}/…. Shorten \`base_url\`, or set \`openai_at\` or \`anthropic_at\` to "".`,
   ];
 }
@@ -85,7 +87,7 @@ export function addressWarnings(
     const { hostname } = new URL(baseUrl);
     if (!isAddress(hostname)) return [];
     return [
-      `Upstream "${id}": upstreams[${index}].base_url is an IP address (${hostname}), which a Worker cannot call: ` +
+      `Upstream \`${id}\`: upstreams[${index}].base_url is an IP address (${hostname}), which a Worker cannot call: ` +
         'Cloudflare answers with error 1003. Use a host name, or set `via` to the name of a service or VPC binding.',
     ];
   });
@@ -97,7 +99,7 @@ export function secretWarnings(config: Config, upstreams: ReadonlyMap<string, Up
   const ids = [...upstreams.values()].filter(({ secret }) => secret !== null).map(({ id }) => id);
   if (ids.length === 0) return [];
   return [
-    `Stored secrets are used for calls with a gateway key only, and \`keys\` is empty. Calls to ${ids.join(', ')} are rejected. Create a gateway key.`,
+    `Stored secrets are used for calls with a gateway key only, and \`keys\` is empty. Calls to ${ticked(ids)} are rejected. Create a gateway key.`,
   ];
 }
 
@@ -110,7 +112,7 @@ export function networkWarnings({ upstreams }: Pick<Config, 'upstreams'>): strin
     const why = isKeyless ? 'needs no key' : `is reached through the binding ${via}`;
     const calls = isKeyless ? '' : ' to calls without a provider key';
     return [
-      `Upstream "${id}" ${why}, so routes without a slot are closed${calls}, except those that list models, count ` +
+      `Upstream \`${id}\` ${why}, so routes without a slot are closed${calls}, except those that list models, count ` +
         `tokens or check health. To open others, list their operations in upstreams[${index}].allow, for example \`files\` or \`models\`.`,
     ];
   });
@@ -125,7 +127,7 @@ export function socketWarnings({ upstreams }: Pick<Config, 'upstreams'>): string
     if (!enabled || websocket !== 'session' || !isOwnAccess) return [];
     if (compileGlobs(allow)(UNKNOWN_NAME)) return [];
     return [
-      `Upstream "${id}" treats every WebSocket as a session (\`websocket: session\`) and needs no key of the caller, so sessions on unknown routes are closed. ` +
+      `Upstream \`${id}\` treats every WebSocket as a session (\`websocket: session\`) and needs no key of the caller, so sessions on unknown routes are closed. ` +
         `To open one, name its path in \`match.paths\` of a group with \`methods: [GET]\`, and list \`other\` in upstreams[${index}].allow.`,
     ];
   });

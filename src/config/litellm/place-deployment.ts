@@ -34,7 +34,7 @@ export function placeDeployment(
   const problem = base === undefined ? null : addressProblem(base);
   if (problem !== null) {
     if (own !== undefined) return { path: 'api_base', message: problem };
-    const message = `uses the base URL of environment_variables or litellm_settings, which is invalid: ${problem}`;
+    const message = `uses the base URL of \`environment_variables\` or \`litellm_settings\`, which is invalid: ${problem}`;
     return { path: 'model', message };
   }
   const isRegional = base === undefined && regionalUrl !== undefined;
@@ -47,7 +47,7 @@ export function placeDeployment(
   const isNowhere = address === undefined && wantsBase !== undefined;
   const place = isNowhere ? null : placeOfProvider(provider, address);
   if (place === null) {
-    const message = wantsBase ?? 'names no provider with a known address; add api_base';
+    const message = wantsBase ?? 'names no provider with a known address; add `api_base`';
     return { path: 'model', message };
   }
   const prefix = prefixOf(title);

@@ -44,11 +44,11 @@ export function providerOfModel({
 function known(name: string, model: string, base: string | undefined): NamedModel | string | null {
   const special = litellmProvider(name);
   if (special?.isReachable === false) {
-    return `names the provider "${name}", whose dialect Headgate does not support`;
+    return `names the provider \`${name}\`, whose dialect Headgate does not support`;
   }
   const id = special?.id ?? (providerNamed(name) === null ? null : name);
   if (special === null && id === null) return null;
-  if (model === '') return `names the provider "${name}" without a model; add it after the slash`;
+  if (model === '') return `names the provider \`${name}\` without a model; add it after the slash`;
   const isElsewhere =
     base !== undefined && id !== null && providerOf({ id: '', baseUrl: base })?.id !== id;
   return {
@@ -87,7 +87,7 @@ function makerNamed(provider: string, model: string): NamedModel {
 }
 
 function unknownProvider(): string {
-  return 'names no provider with a known address; write one before the model, as in openai/gpt-4o, or add api_base';
+  return 'names no provider with a known address; write one before the model, as in openai/gpt-4o, or add `api_base`';
 }
 
 function variableOf(name: string): string {

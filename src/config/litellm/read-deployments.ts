@@ -53,7 +53,7 @@ const PRICED_CACHE = ['cache_read_input_token_cost', 'cache_creation_input_token
 /** Fields that decide where calls go or who pays for them, and that cannot be converted. */
 const STEERING: Readonly<Record<string, string>> = {
   deployment_id: 'replaces model; write the deployment there, as in azure/my-deployment',
-  use_litellm_proxy: 'sends calls to another proxy; write its address as api_base',
+  use_litellm_proxy: 'sends calls to another proxy; write its address as `api_base`',
   organization: 'chooses the organization that pays, and Headgate sends no such header',
   extra_headers: 'adds headers to each call, which Headgate does not do',
   headers: 'adds headers to each call, which Headgate does not do',
@@ -62,12 +62,12 @@ const STEERING: Readonly<Record<string, string>> = {
   mock_response: 'answers without a call, and Headgate always calls its upstreams',
   azure_ad_token: 'is a token that Headgate does not send; use a key of the resource',
   client_secret: 'signs in at Entra, which Headgate does not do; use a key of the resource',
-  aws_access_key_id: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
-  aws_profile_name: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
-  aws_role_name: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
-  aws_bedrock_runtime_endpoint: 'is an address of Bedrock; write it as api_base',
+  aws_access_key_id: 'signs calls, which Headgate does not do; use a Bedrock API key as `api_key`',
+  aws_profile_name: 'signs calls, which Headgate does not do; use a Bedrock API key as `api_key`',
+  aws_role_name: 'signs calls, which Headgate does not do; use a Bedrock API key as `api_key`',
+  aws_bedrock_runtime_endpoint: 'is an address of Bedrock; write it as `api_base`',
   region_name: 'limits which calls may go there, which Headgate cannot do',
-  fallbacks: 'sends calls elsewhere; write it in router_settings.fallbacks',
+  fallbacks: 'sends calls elsewhere; write it in `router_settings.fallbacks`',
   auto_router_config: 'chooses a model by the content of a call, which Headgate does not do',
 };
 
@@ -188,7 +188,7 @@ function withCredential(
   const named = own['litellm_credential_name'];
   const credential = typeof named === 'string' ? credentials.get(named) : {};
   if (credential === undefined) {
-    const message = 'names a credential that is not in credential_list';
+    const message = 'names a credential that is not in `credential_list`';
     report.omit(`${path}.litellm_params.litellm_credential_name`, message);
     return null;
   }

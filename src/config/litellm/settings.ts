@@ -41,10 +41,11 @@ const REASONS: ReadonlyMap<string, string> = new Map(
       'has no counterpart, because Headgate returns the refusal of a call that is too long for its model',
     content_policy_fallbacks:
       'has no counterpart, because Headgate returns the refusal of such a call',
-    request_timeout: 'has no counterpart; set holds.idle_ms and holds.max_hold_ms of the groups',
-    timeout: 'has no counterpart; set holds.idle_ms and holds.max_hold_ms of the groups',
+    request_timeout:
+      'has no counterpart; set `holds.idle_ms` and `holds.max_hold_ms` of the groups',
+    timeout: 'has no counterpart; set `holds.idle_ms` and `holds.max_hold_ms` of the groups',
     allowed_fails:
-      'has no counterpart, because breaker.threshold of the groups is a share of calls',
+      'has no counterpart, because `breaker.threshold` of the groups is a share of calls',
     ssl_verify: 'has no counterpart, because Headgate verifies the certificate of each upstream',
     enable_pre_call_checks:
       'has no counterpart, because Headgate does not compare calls with context windows',
@@ -313,7 +314,7 @@ function providerBudgets(
     if (budget === null) {
       report.omit(
         path,
-        'expected a budget_limit in USD, and a time_period as in 30d. Models of this provider are omitted, because nothing would limit their cost',
+        'expected a `budget_limit` in USD, and a `time_period` as in 30d. Models of this provider are omitted, because nothing would limit their cost',
       );
     }
     budgets.set(name.toLowerCase(), { path, budget });

@@ -61,3 +61,10 @@ export interface AffinitySettings {
   /** Maximum time that a call waits for its member while another member has room, in milliseconds. */
   readonly waitMs: number;
 }
+
+/** Why a member is ejected, as a clause after "because", by kind of the refusal. */
+export const EJECTION_CAUSES = {
+  unauthorized: 'its upstream refuses its key',
+  quota: 'its upstream reports that the account has no quota left',
+  egress: "its upstream refuses calls from the Worker's location",
+} as const;

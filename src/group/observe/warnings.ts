@@ -1,3 +1,4 @@
+import { EJECTION_CAUSES } from '../../core/words/member.ts';
 import type { HistoryPoint } from '../../contract/history.ts';
 import { logEvent } from '../../runtime/log.ts';
 import type { Raised, Warning, WarningKind } from '../../contract/warnings.ts';
@@ -31,13 +32,6 @@ const GROWING_LENGTH_MIN = 10;
 const SCOPES_NAMED_MAX = 10;
 
 type EjectionReason = NonNullable<Member['controls']['outage']['reason']>;
-
-/** Why a member gets no calls, as a clause after "because". */
-const EJECTED_BECAUSE: Readonly<Record<EjectionReason, string>> = {
-  unauthorized: 'its upstream refuses its key',
-  quota: 'its upstream reports that the account has no quota left',
-  egress: 'its upstream refuses calls from the location of the Worker',
-};
 
 /**
  * Warns operators of problems: in the log, in the list of warnings, and through `send`, which also receives resolved
@@ -103,7 +97,7 @@ export class Warnings {
     if (totals.expired > seen.expired) {
       const count = totals.expired - seen.expired;
       seen.expired = totals.expired;
-      const message = `${plural(count, 'lease', 'leases')} expired without renewal, so the slots were released. The holders probably crashed or lost their connection.`;
+      const message = `${plural(count, 'lease')} expired without renewal, so the slots were released. The holders probably crashed or lost their connection.`;
       this.#warn('lease_expired', message, { leases: count }, now);
     }
     this.#lessons.note(state, now);
@@ -122,7 +116,7 @@ export class Warnings {
     if (egress > seen.egress + spared) {
       seen.egress = egress;
       const message =
-        'The upstream refuses calls from the location of the Worker. Waiting does not help: see `upstream_refused_egress` in the log.';
+        "The upstream refuses calls from the Worker's location. Waiting does not help: see `upstream_refused_egress` in the log.";
       this.#warn('egress_refused', message, { refusals: egress }, now);
     }
     this.#steps.note(state, now);
@@ -156,7 +150,7 @@ export class Warnings {
   }
 
   #warnOfEjection(id: MemberId, reason: EjectionReason, now: InstantMs): boolean {
-    const message = `Member \`${id}\` gets no calls, because ${EJECTED_BECAUSE[reason]}. Headgate probes it periodically.`;
+    const message = `Member \`${id}\` gets no calls, because ${EJECTION_CAUSES[reason]}. Headgate probes it periodically.`;
     return this.#warn('member_out', message, {}, now, { member: id });
   }
 

@@ -272,7 +272,8 @@ describe('configuring', () => {
 
   it('a plan warns about a group that counts own keys together before it is applied', async () => {
     const own = practiceConfig(2)(stage.upstream) as { groups: object[] };
-    const warned = 'Group `together` counts calls with callers\' own provider keys for `practice` together';
+    const warned =
+      "Group `together` counts calls with callers' own provider keys for `practice` together";
     const documentOf = (more: object): Promise<string> => {
       const added = { name: 'together', match: { upstreams: ['practice'] }, ...more };
       const document = { leases: 'keys', ...own, groups: [...own.groups, added] };
@@ -673,7 +674,7 @@ describe('import', () => {
       'hermes',
       'model: { provider: openrouter, default: x/y, max_concurrent: 4 }\nterminal: {}\n',
       'max_concurrency: 4',
-      'Hermes keeps these settings and still uses them: terminal.',
+      'Hermes keeps these settings and still uses them: `terminal`.',
     ],
     [
       'portkey',

@@ -122,7 +122,7 @@ describe('an entry with models and providers', () => {
     });
     expect(config.upstreams.map(({ id }) => id)).toEqual(['vllm']);
     expect(notes).toContain(
-      '`g` counts its models at every upstream, and every model at minimax-cn, vllm. To count its models there only, write them as minimax-cn/gpt-4o.',
+      '`g` counts its models at every upstream, and every model at `minimax-cn`, `vllm`. To count its models there only, write them as `minimax-cn/gpt-4o`.',
     );
   });
 });

@@ -267,7 +267,7 @@ describe('fallbacks', () => {
       after_ms: 60_000,
     });
     expect(upstreams.find(({ id }) => id === 'localhost-8000')?.auth).toBe('none');
-    expect(notes).toContainEqual(expect.stringContaining('spills to zai, localhost-8000'));
+    expect(notes).toContainEqual(expect.stringContaining('spills to `zai`, `localhost-8000`'));
   });
 
   it('may be one, in the older field', () => {

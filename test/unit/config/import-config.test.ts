@@ -113,7 +113,7 @@ describe('a document of our own shape', () => {
     [
       group({ match: { colour: ['red'] } }),
       'groups[0].match.colour',
-      'unknown field `colour`; known fields: models, upstreams, base_urls, keys, operations, paths, methods, references',
+      'unknown field `colour`; known fields: `models`, `upstreams`, `base_urls`, `keys`, `operations`, `paths`, `methods`, `references`',
     ],
     [group({ match: null }), 'groups[0].match', 'expected an object, got null'],
     [
@@ -125,7 +125,7 @@ describe('a document of our own shape', () => {
     [
       group({ on_unavailable: 'pass' }),
       'groups[0].on_unavailable',
-      'expected `reject` or an object, got a text of 4 characters',
+      'expected "reject" or an object, got a text of 4 characters',
     ],
     [
       group({ on_unavailable: { pass_with_limit_each: 0 } }),

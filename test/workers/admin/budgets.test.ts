@@ -134,7 +134,7 @@ it('a member whose own budget a wrong charge has closed opens again', async () =
   expect(await post(wanted, KEY)).toMatchObject({ status: 402 });
   expect(await correct('of-members', { amount_usd: 1, member: 'nobody' })).toMatchObject({
     status: 404,
-    json: { detail: expect.stringContaining('It has: up.') },
+    json: { detail: expect.stringContaining('It has: `up`.') },
   });
 });
 

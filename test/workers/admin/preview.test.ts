@@ -258,7 +258,7 @@ describe('a configuration', () => {
     const document = { concurrency_groups: [{ name: 'new', max_concurrency: 2, models: ['x'] }] };
     const { json } = await admin('POST', '/config/preview', document);
     expect(json.groups).toEqual(['new']);
-    expect(json.warnings.join(' ')).toContain('Removed groups: gone.');
+    expect(json.warnings.join(' ')).toContain('Removed groups: `gone`.');
   });
 
   it('that is wrong is refused as when it is put', async () => {

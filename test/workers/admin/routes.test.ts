@@ -253,7 +253,7 @@ describe('the tester', () => {
     const wrong = await asAdmin('testCall', { body: { operation: 'chta' } });
     expect(wrong).toMatchObject({
       status: 422,
-      problem: { errors: [{ path: 'operation', message: expect.stringContaining('"chat"') }] },
+      problem: { errors: [{ path: 'operation', message: expect.stringContaining('`chat`') }] },
     });
   });
 

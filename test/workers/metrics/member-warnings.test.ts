@@ -109,7 +109,7 @@ describe('a member that a refusal took out', () => {
         {
           kind: 'member_out',
           member: 'a',
-          label: 'a: Member out',
+          label: 'a: Member ejected',
           detail: 'Member a: It gets no calls after a refusal for unauthorized',
         },
         { kind: 'member_back', member: 'a' },

@@ -207,11 +207,11 @@ describe('where every WebSocket is a session', () => {
       const warned = (json.warnings as string[]).filter((text) => text.includes('every WebSocket'));
       return warned.map((text) => text.split(' ')[1]);
     };
-    expect(await warnedAt(['/api/kernels/*'], [])).toEqual(['"any"', '"house"']);
+    expect(await warnedAt(['/api/kernels/*'], [])).toEqual(['`any`', '`house`']);
     expect(await refused(path)).toMatchObject({ status: 403, reason: 'key_forbidden' });
-    expect(await warnedAt(['/none'], ['other'])).toEqual(['"house"']);
+    expect(await warnedAt(['/none'], ['other'])).toEqual(['`house`']);
     expect(await refused(path)).toMatchObject({ status: 403, reason: 'key_forbidden' });
-    expect(await warnedAt(['/api/kernels/*'], ['other'])).toEqual(['"house"']);
+    expect(await warnedAt(['/api/kernels/*'], ['other'])).toEqual(['`house`']);
     expect((await connect(path)).response.status).toBe(101);
   });
 });

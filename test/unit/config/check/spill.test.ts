@@ -176,7 +176,7 @@ describe('of an automatic group', () => {
     for (const [to, why] of [
       ['one', /`one` is already the upstream of this group/],
       ['keyless', /`keyless` has no key/],
-      ['claude', /`claude` does not speak the dialect of one/],
+      ['claude', /`claude` does not speak the dialect of `one`/],
       ['tow', /`tow` is not an enabled upstream/],
     ] as const) {
       const [error] = errorsAt('auto:one', ['two', to]);
@@ -198,7 +198,9 @@ describe('a budget without prices is warned of', () => {
 
   test('at the configured upstreams, where it names none', () => {
     const { warnings } = check({ limits }, [other('one')]);
-    expect(warnings).toEqual([expect.stringMatching(/^Group `a`: no prices are known for `one`, /)]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^Group `a`: no prices are known for `one`, /),
+    ]);
   });
 
   test.each<[string, SpillGroup, SpillUpstream[]]>([
