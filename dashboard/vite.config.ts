@@ -1,7 +1,7 @@
 import { defineConfig } from 'vite';
 import { replaceFiles } from './replace-files.ts';
 
-/** Builds the page under `/admin`: content-hashed files that never change, and one `index.html` that references them. */
+/** Builds the page under `/admin`: content-hashed files, and one `index.html` that references them. */
 export default defineConfig({
   root: import.meta.dirname,
   base: '/admin/',

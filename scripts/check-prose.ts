@@ -98,7 +98,7 @@ async function check(file: string): Promise<{ errors: string[]; warnings: string
 }
 
 const tracked = execFileSync('git', ['ls-files', ...PATHS], { encoding: 'utf8' }).split('\n');
-const files = tracked.filter((file) => /\.(?:tsx?|md|ya?ml|toml)$/.test(file));
+const files = tracked.filter((file) => /\.(?:tsx?|md|yaml|toml)$/.test(file));
 const results = await Promise.all(files.map(check));
 const warnings = results.flatMap((result) => result.warnings);
 const errors = results.flatMap((result) => result.errors);

@@ -7,7 +7,7 @@ import type { Attention } from '../../src/contract/attention.ts';
 /** Maximum silence before the page counts as offline. The server sends a beat every 2 s. */
 const SILENCE_MS_MAX = 5_000;
 
-/** Delay before reconnecting. An EventSource retries after network errors, but not after a response that is no stream. */
+/** Delay before reconnecting. An EventSource retries after network errors, not after a response without a stream. */
 const RETRY_MS = 2_000;
 
 const WARNINGS_MAX = 50;

@@ -67,7 +67,8 @@ const budgetSpent: GroupRule = (group, { refusals, warnings }) => {
       ? 0
       : { hour: spend.hour_usd, day: spend.day_usd, month: spend.month_usd }[window];
   const since = raisedAt(warnings, 'budget_spent', name);
-  const says = `The budget for this ${window}${spentWords(limit, spent)}, so calls are rejected.${refused}`;
+  const effect = refused === '' ? ' Calls are rejected.' : refused;
+  const says = `The budget for this ${window}${spentWords(limit, spent)}.${effect}`;
   return entry('budget_spent', group, since, count, { says, words: null, advice });
 };
 

@@ -116,10 +116,10 @@ it.each([
 ])('are told apart, with all of their names, on %s', async (_where, view) => {
   page = await signedIn(browser, stage, '/admin/groups/practice', view);
   for (const [id, slots, state, verb] of [
-    [PAUSED, '0 of 2 slots', 'partly paused', 'Eject member'],
+    [PAUSED, '0 of 2 slots', 'partly paused', 'Disable member'],
     [REVOKED, '0 of 3 slots', 'ejected: key refused', 'Restore member'],
-    [FULL, '2 of 2 slots', 'full', 'Eject member'],
-    [LONG, '1 of 40 slots', 'flowing', 'Eject member'],
+    [FULL, '2 of 2 slots', 'full', 'Disable member'],
+    [LONG, '1 of 40 slots', 'flowing', 'Disable member'],
   ] as const) {
     const row = member(id);
     await row.locator('.state').getByText(state, { exact: true }).waitFor();

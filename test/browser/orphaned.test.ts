@@ -48,7 +48,7 @@ it.each(['desktop', 'phone'] as const)('are told apart on a %s, and until when',
   await expect
     .poll(() => picture.getAttribute('aria-label'))
     .toMatch(/^9 of 20 slots in use, [1-9]\d* orphaned, no queued calls\.$/);
-  const cells = picture.locator('.unclaimed');
+  const cells = picture.locator('.orphaned');
   const [, orphaned = ''] = /^\s*(\d+) /.exec((await legend.textContent()) ?? '') ?? [];
   expect(await cells.count()).toBe(Number(orphaned));
   expect(await cells.first().getAttribute('title')).toMatch(/^orphaned: granted before/);
@@ -59,7 +59,7 @@ it.each(['desktop', 'phone'] as const)('are told apart on a %s, and until when',
   await page.goto(`${stage.url()}/admin`);
   const card = page.getByRole('img', { name: /^9 of 20 slots in use, [1-9]\d* orphaned/ });
   await card.waitFor();
-  expect(await card.locator('path.unclaimed').count()).toBe(1);
+  expect(await card.locator('path.orphaned').count()).toBe(1);
   await page.screenshot({ path: join(FOLDER, `unclaimed-overview-${view}.png`), fullPage: true });
   await page.context().close();
   expect(browser.complaints).toEqual([]);

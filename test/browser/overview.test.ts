@@ -231,7 +231,7 @@ it('what needs attention is read in whole on a phone, the worst first, and says 
   expect(await entries.count()).toBe(3);
   const worst = entries.first();
   expect(await worst.textContent()).toMatch(
-    /^broke.*budget spent.*The budget for this day is \$0, so calls are rejected/,
+    /^broke.*budget spent.*The budget for this day is \$0\./,
   );
   // The red of what is broken, and not the green of what flows.
   const [shown, red] = await worst.locator('.state').evaluate((state) => {

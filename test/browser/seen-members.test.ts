@@ -46,14 +46,14 @@ it.each([
   await member('second').getByText('tier 2').waitFor();
   await member('first').getByText('idle', { exact: true }).waitFor();
 
-  await member('first').getByRole('button', { name: 'Eject member first' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Eject first?' });
+  await member('first').getByRole('button', { name: 'Disable member first' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Disable first?' });
   await dialog.getByText('Queued calls go to the other members').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   expect(await isEnabled('first')).toBe(true);
 
-  await member('first').getByRole('button', { name: 'Eject member first' }).click();
-  await dialog.getByRole('button', { name: 'Eject member' }).click();
+  await member('first').getByRole('button', { name: 'Disable member first' }).click();
+  await dialog.getByRole('button', { name: 'Disable member' }).click();
   await member('first').getByText('disabled', { exact: true }).waitFor();
   expect(await isEnabled('first')).toBe(false);
   await member('second').getByText('idle', { exact: true }).waitFor();

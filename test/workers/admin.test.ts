@@ -287,7 +287,7 @@ describe('the whole configuration', () => {
     );
     expect(status).toBe(200);
     expect(json.groups).toEqual(['glm']);
-    expect(json.warnings).toContain('Removed groups: old.');
+    expect(json.warnings).toContain('Removed groups: `old`.');
     const { json: config } = await ask('GET', '/config');
     expect(config.groups[0]).toMatchObject({
       match: { upstreams: ['zai', 'mine'] },

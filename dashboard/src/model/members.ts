@@ -62,7 +62,7 @@ export function affinityInWords({ affinity }: Pick<GroupView, 'affinity'>): stri
   return `${plural(kept, 'call')} went to the preferred member, ${count(left)} to another, ${count(waited)} waited for it`;
 }
 
-/** Texts of the confirmation to eject or restore a member. */
+/** Texts of the confirmation to disable or restore a member. */
 export function consequenceOfSwitch(
   member: MemberView,
   others: number,
@@ -82,9 +82,9 @@ export function consequenceOfSwitch(
       ? 'No other member is available: calls queue until one is restored.'
       : 'Queued calls go to the other members.';
   return {
-    title: `Eject ${id}?`,
-    says: `It is disabled, and receives no calls until it is restored. ${flying} as usual. ${rest}`,
-    verb: 'Eject member',
+    title: `Disable ${id}?`,
+    says: `It receives no calls until it is restored. ${flying} as usual. ${rest}`,
+    verb: 'Disable member',
     done: `${id} receives no more calls.`,
   };
 }

@@ -48,8 +48,8 @@ function CellList(props: LargeSlotsProps) {
             {slots.ceilingAt === i && <span class="ceiling" />}
             <span class={lease === null && i >= firstBeyond ? 'slot beyond' : 'slot'}>
               {isUnknown && <i class="hold unknown" />}
-              {isUnclaimed && <i class="hold unclaimed" title={orphanedInWords(orphanedUntil)} />}
-              {isLent && <i class="hold lent" title={PREFETCHED} />}
+              {isUnclaimed && <i class="hold orphaned" title={orphanedInWords(orphanedUntil)} />}
+              {isLent && <i class="hold prefetched" title={PREFETCHED} />}
               {lease !== null && (
                 // The key gives each lease its own button, so that a click never hits the lease that follows.
                 <Hold key={lease.id} {...props} lease={lease} isFirst={i === firstHeld} />
@@ -109,8 +109,8 @@ function Bar({ slots, unclaimedUntil }: Pick<LargeSlotsProps, 'slots' | 'unclaim
     <div class="slot-bar">
       {part('in-use', slots.inUse)}
       {part('cooling', slots.cooling)}
-      {part('unclaimed', slots.unclaimed, orphanedInWords(unclaimedUntil))}
-      {part('lent', slots.lent, PREFETCHED)}
+      {part('orphaned', slots.unclaimed, orphanedInWords(unclaimedUntil))}
+      {part('prefetched', slots.lent, PREFETCHED)}
       {part('free', slots.free ?? 0)}
       {slots.ceilingAt !== null && <span class="ceiling" />}
       {part('beyond', slots.beyond)}

@@ -31,12 +31,12 @@ export function Legend({ group, detail, usualHoldMs }: PictureLegendProps) {
         </li>
         {group.unclaimed > 0 && (
           <li>
-            <i class="hold unclaimed" /> {group.unclaimed} {orphanedInWords(group.unclaimed_until)}
+            <i class="hold orphaned" /> {group.unclaimed} {orphanedInWords(group.unclaimed_until)}
           </li>
         )}
         {group.lent > 0 && (
           <li>
-            <i class="hold lent" /> {group.lent} prefetched by Workers
+            <i class="hold prefetched" /> {group.lent} prefetched by Workers
           </li>
         )}
         <li>

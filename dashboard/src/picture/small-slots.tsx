@@ -38,8 +38,8 @@ export function SmallSlots({ slots }: { readonly slots: Slots }) {
     <>
       {part('in-use', slots.inUse)}
       {part('cooling', slots.cooling, true)}
-      {part('unclaimed', slots.unclaimed, true)}
-      {part('lent', slots.lent)}
+      {part('orphaned', slots.unclaimed, true)}
+      {part('prefetched', slots.lent)}
       {part('free', slots.free ?? 0)}
       {part('beyond', slots.beyond)}
       {slots.ceilingAt !== null && <path class="ceiling" d={`M${ceilingX} -2v${BAND + 4}`} />}

@@ -14,8 +14,8 @@ interface Details {
 }
 
 /**
- * An error that Headgate returned, or a failure to reach it. Errors of the work are thrown unchanged, unless the lease was
- * lost. Then they are its `cause`.
+ * An error that Headgate returned, or a failure to reach it. Errors of the work are thrown unchanged, unless the lease
+ * was lost. Then they are its `cause`.
  */
 export class HeadgateError extends Error {
   override readonly name = 'HeadgateError';

@@ -62,7 +62,7 @@ async function timeOf(
     return until(isFree, { withinMs, everyMs: lookEveryMs, signal });
   };
   const ms = await leave().finally(call.end);
-  // The next call must begin with an empty group, so that it can be told apart from this one.
+  // The next call must begin with an empty group, so that it can be distinguished from this one.
   const patience = { withinMs: withinMs * 6, everyMs: lookEveryMs, signal };
   const isStuck = ms === null && (await until(isFree, patience)) === null;
   return { name, ms, isJudged, isStuck };

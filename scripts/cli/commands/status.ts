@@ -36,7 +36,7 @@ function stopsOf({ name, about, scopes = [], ...group }: GroupStatus): string[] 
   });
 }
 
-/** Describes how a scope holds its calls, and until when. */
+/** Describes how a scope holds its calls, and when that ends. */
 function stateOf({
   breaker,
   breaker_until: probedAt,

@@ -44,7 +44,7 @@ export const problemSchema = z.object({
     .string()
     .optional()
     .describe(
-      'What is wrong with the secret that the command sets, such as "the secret X is not set".',
+      'What is wrong with the secret that the command sets, such as "is not set".',
     ),
 });
 
@@ -116,7 +116,7 @@ const secretSchema = z.object({
   fault: z
     .string()
     .nullable()
-    .describe('Why it is unusable, such as "the secret X is not set". null if it is usable.'),
+    .describe('Why it is unusable, such as "is not set". null if it is usable.'),
   set_with: z.string().describe('How to set it in the environment of this Headgate, for people.'),
   command: z.string().describe('Command that sets it in the environment of this Headgate.'),
   afterwards: z.string().describe('What to do after the command, for people.'),

@@ -14,7 +14,7 @@ const shownWebhookSchema = webhookSchema.omit({ url: true }).extend({
     .string()
     .nullable()
     .describe(
-      'Why the secret is unusable, such as "the secret X is not set". null if it is usable.',
+      'Why the secret is unusable, such as "is not set". null if it is usable.',
     ),
 });
 

@@ -314,18 +314,18 @@ describe('a group needs attention when', () => {
     [
       'budget_spent',
       { budget_spent: { window: 'day', limit_usd: 2 }, spend: spend(2.1) },
-      'The budget for this day ($2) is spent, so calls are rejected.',
+      'The budget for this day ($2) is spent. Calls are rejected.',
     ],
     [
       'budget_spent',
       { budget_spent: { window: 'day', limit_usd: 0.002 }, spend: spend(0) },
-      'The budget for this day ($0.002) has no room for the next call (nothing is spent), so calls are rejected. 1 call was rejected in the last 10 minutes.',
+      'The budget for this day ($0.002) has no room for the next call (nothing is spent). 1 call was rejected in the last 10 minutes.',
       { refusals: [refusal('budget_exhausted', { group: 'chat' })] },
     ],
     [
       'budget_spent',
       { budget_spent: { window: 'day', limit_usd: 0 }, spend: spend(0) },
-      'The budget for this day is $0, so calls are rejected.',
+      'The budget for this day is $0. Calls are rejected.',
     ],
     [
       'budget_spent',

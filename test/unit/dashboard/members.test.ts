@@ -135,7 +135,7 @@ it('its slots are drawn as those of a group', () => {
 
 it('a button says what becomes of calls', () => {
   expect(consequenceOfSwitch(member({ in_use: 1 }), 1).says).toBe(
-    'It is disabled, and receives no calls until it is restored. 1 call in flight ends as usual. Queued calls go to the other members.',
+    'It receives no calls until it is restored. 1 call in flight ends as usual. Queued calls go to the other members.',
   );
   expect(consequenceOfSwitch(member(), 0).says).toContain('calls queue until one is restored');
   expect(consequenceOfSwitch(member({ out: OUT }), 1).verb).toBe('Restore member');

@@ -33,8 +33,8 @@ test('phrases are found in documents, comments, strings, templates and page text
   });
   expect(code).toBe(1);
   expect(lines).toEqual([
-    'README.md:3: nobody => a noun, or it and they',
-    'dashboard/b.tsx:1: whoever => a noun, or it and they',
+    'README.md:3: nobody => a noun, it or they',
+    'dashboard/b.tsx:1: whoever => a noun, it or they',
     'src/a.ts:2: anew => again, or from the start',
     'src/a.ts:4: for want of => if there is no',
     'src/a.ts:6: at the most => at most',

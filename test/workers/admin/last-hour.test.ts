@@ -174,7 +174,7 @@ describe('the preview of a key', () => {
       asAdmin('previewKey', { params: { id: key }, query: { as: 'revoke' } });
     const { refuses, warnings } = bodyOf(await revoking(`key-${id}`));
     expect(refuses.refused).toMatchObject([{ reason: 'key_invalid', calls: 2 }]);
-    expect(warnings).toEqual([expect.stringContaining(`(\`key_invalid\`): key-${id} (2)`)]);
+    expect(warnings).toEqual([expect.stringContaining(`(\`key_invalid\`): \`key-${id}\` (2)`)]);
     expect((await once(made, 'priced')).status).toBe(200);
     expect(await revoking('key-nowhere')).toMatchObject({ status: 404 });
   });
@@ -222,7 +222,7 @@ describe('a change', () => {
     const { id } = made;
     await calls(made, 'priced', 2);
     const expected = new RegExp(
-      `: 2 of \\d+ calls of the last hour\\. Their gateway key becomes invalid \\(\`key_invalid\`\\): key-${id} \\(2\\)\\.$`,
+      `: 2 of \\d+ calls of the last hour\\. Their gateway key becomes invalid \\(\`key_invalid\`\\): \`key-${id}\` \\(2\\)\\.$`,
     );
     const revoked = await admin('POST', `/keys/key-${id}/revoke`);
     expect(revoked.json).toMatchObject({ warnings: [expect.stringMatching(expected)] });
@@ -237,7 +237,7 @@ describe('a change', () => {
     const rotate = (grace_ms: number) => admin('POST', `/keys/key-${id}/rotate`, { grace_ms });
     expect((await rotate(60_000)).json).toMatchObject({ warnings: [] });
     expect((await rotate(0)).json).toMatchObject({
-      warnings: [expect.stringContaining(`(\`key_invalid\`): key-${id} (1)`)],
+      warnings: [expect.stringContaining(`(\`key_invalid\`): \`key-${id}\` (1)`)],
     });
   });
 
@@ -247,7 +247,7 @@ describe('a change', () => {
     await calls(made, 'priced', 1);
     const { json } = await admin('PATCH', `/keys/key-${id}`, { groups: ['elsewhere'] });
     expect(json).toMatchObject({
-      warnings: [expect.stringContaining(`(\`key_forbidden\`): key-${id} (1)`)],
+      warnings: [expect.stringContaining(`(\`key_forbidden\`): \`key-${id}\` (1)`)],
     });
   });
 
@@ -257,7 +257,7 @@ describe('a change', () => {
     await calls(made, 'priced', 1);
     const config = bodyOf(await asAdmin('getConfig'));
     const { json } = await admin('PUT', '/config', { ...config, upstreams: [], groups: [] });
-    expect(JSON.stringify(json)).toContain(`(\`upstream_unknown\`): ${id} (1)`);
+    expect(JSON.stringify(json)).toContain(`(\`upstream_unknown\`): \`${id}\` (1)`);
   });
 
   it('that lowers a budget under what is spent tells of the calls of the group', async () => {

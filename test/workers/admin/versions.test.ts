@@ -270,9 +270,9 @@ describe('a rollback', () => {
     const { warnings } = bodyOf(await asAdmin('rollBack', { body: { version: then } }));
     expect(warnings).toEqual(
       expect.arrayContaining([
-        'Keys created since then remain: made.',
-        'Keys deleted since then remain deleted: old.',
-        'Keys rotated, revoked or given a new expiry since then remain so: revoked.',
+        'Keys created since then remain: `made`.',
+        'Keys deleted since then remain deleted: `old`.',
+        'Keys rotated, revoked or given a new expiry since then are left unchanged: `revoked`.',
       ]),
     );
     const { keys } = bodyOf(await asAdmin('getConfig'));

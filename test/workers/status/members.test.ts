@@ -258,7 +258,7 @@ describe('an operator', () => {
       rejection: { reason: 'members_out' },
     });
     const { json } = await change('POST', `/groups/${name}/members/a/take-out`);
-    expect(json.warnings).toContainEqual(expect.stringContaining('every member is switched off'));
+    expect(json.warnings).toContainEqual(expect.stringContaining('every member is disabled'));
     expect(await pool(name).acquire(request(name, 'three'))).toMatchObject({
       kind: 'rejected',
       rejection: { reason: 'members_out', retryAfterMs: null },

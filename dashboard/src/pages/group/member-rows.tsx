@@ -127,7 +127,7 @@ function Switch({ name, member, others }: Omit<RowProps, 'scopes' | 'hasTiers'>)
     if (silent === 0) say(done);
     else complain(`${done} Pools that did not respond: ${silent}.`);
   };
-  const verb = isOut(member) ? 'Restore member' : 'Eject member';
+  const verb = isOut(member) ? 'Restore member' : 'Disable member';
   return (
     <button
       type="button"

@@ -2,8 +2,9 @@ import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 
 /**
- * Keeps the keyboard focus while the rows of a list change. It stays on the same control, named by `data-focus`. If that
- * is gone, the list gets the focus, never the control that took its place: the next key press would affect another call.
+ * Keeps the keyboard focus while the rows of a list change. It stays on the same control, named by `data-focus`. If
+ * that is gone, the list gets the focus, never the control in its place: the next key press would affect another
+ * call.
  */
 export function useKeptFocus(root: RefObject<HTMLElement | null>): void {
   const had = useRef<string | null>(null);

@@ -7,8 +7,8 @@ import { CallAnswer, type TestCallAnswer } from './call-answer.tsx';
 const SHOWN_CHARS = 2_000;
 
 /**
- * Sends one short call through Headgate, as a client would. The key stays in this form. It is sent only to this address,
- * and not stored.
+ * Sends one short call through Headgate, as a client would. The key stays in this form. It is sent only to this
+ * address, and not stored.
  */
 export function SendTestCall({ upstreams }: { readonly upstreams: readonly UpstreamInfo[] }) {
   const callable = upstreams.filter(isCallable);

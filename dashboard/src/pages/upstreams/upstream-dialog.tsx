@@ -18,7 +18,7 @@ interface UpstreamDialogProps {
   readonly close: (isChanged: boolean) => void;
 }
 
-/** Edits the configuration of an upstream. After a key is stored, the dialog continues with the steps to a working call. */
+/** Edits an upstream. Once a key is stored, the dialog continues with the steps to a working call. */
 export function UpstreamDialog({ upstream, known, etag, changed, close }: UpstreamDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [base, setBase] = useState({ upstream, etag });
