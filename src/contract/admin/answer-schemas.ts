@@ -43,9 +43,7 @@ export const problemSchema = z.object({
   fault: z
     .string()
     .optional()
-    .describe(
-      'What is wrong with the secret that the command sets, such as "is not set".',
-    ),
+    .describe('What is wrong with the secret that the command sets, such as "is not set".'),
 });
 
 /** One page of a list. The next one is requested by sending `next_cursor` as `cursor`. */

@@ -13,9 +13,7 @@ const shownWebhookSchema = webhookSchema.omit({ url: true }).extend({
   secret_fault: z
     .string()
     .nullable()
-    .describe(
-      'Why the secret is unusable, such as "is not set". null if it is usable.',
-    ),
+    .describe('Why the secret is unusable, such as "is not set". null if it is usable.'),
 });
 
 const webhookDocumentSchema = webhookSchema

@@ -23,7 +23,9 @@ describe('a document that relied on the old default', () => {
 
   it('gets a warning that names at most five', () => {
     const keys = Array.from({ length: 7 }, (_, index) => key(`k${index}`));
-    expect(notesOf({ keys })[0]).toMatch(/^Keys `k0`, `k1`, `k2`, `k3`, `k4` and 2 more without `lane_max`/);
+    expect(notesOf({ keys })[0]).toMatch(
+      /^Keys `k0`, `k1`, `k2`, `k3`, `k4` and 2 more without `lane_max`/,
+    );
   });
 
   it('gets no warning about keys with lane_max', () => {
