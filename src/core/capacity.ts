@@ -49,12 +49,10 @@ function overAll(state: GroupState): number {
   return isSplit(state) ? state.settings.slotsMax : Infinity;
 }
 
-/** As `slotsMaxAt`, at one member. */
 export function memberSlotsMaxAt(member: Member, now: InstantMs): number {
   return rampSlotsMax(member.controls.pause, memberSlotsLearned(member), now);
 }
 
-/** As `slotsLearned`, at one member. */
 export function memberSlotsLearned({ settings, controls }: Member): number {
   return settings.isEnabled ? slotsMaxNow(controls.ceiling, settings) : 0;
 }

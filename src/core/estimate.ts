@@ -18,7 +18,6 @@ const JITTER = 0.2;
 /** Maximum time that a stop counts for, because a stop by an operator has no known end. */
 const STOPPED_MAX_MS = 3_600_000;
 
-/** Adds the hold of a call to the mean. */
 export function observeHold(state: GroupState, heldMs: number): void {
   state.holdSamples += 1;
   const weight = Math.max(HOLD_SAMPLE_WEIGHT, 1 / state.holdSamples);

@@ -6,7 +6,6 @@ import type { Lessons } from './parts/reports.ts';
 import type { ScopeLessons } from './parts/scope-lessons.ts';
 import type { Scope } from './words/scope.ts';
 
-/** Slots in use, by state of the call. */
 export interface SlotSums {
   slotsInUse: number;
   slotsCooling: number;
@@ -14,10 +13,8 @@ export interface SlotSums {
   slotsRefused: number;
 }
 
-/** Settings of a limiter that affect learning. */
 export interface LimiterSettings extends CeilingSettings {
   readonly breaker: BreakerSettings;
-  /** Whether a long pause is probed with single calls. */
   readonly probesPauses: boolean;
 }
 
@@ -44,7 +41,6 @@ export interface AtGrant {
   gapMs: number;
 }
 
-/** The limiter of one scope at a member. */
 export class ScopeLimiter implements Limiter {
   readonly id: MemberId | null = null;
   readonly scope: Scope;
@@ -70,12 +66,10 @@ export class ScopeLimiter implements Limiter {
   }
 }
 
-/** A scope that a lease counts in. */
 export interface LeaseInScope extends AtGrant {
   readonly limiter: ScopeLimiter;
 }
 
-/** The properties of a lease that sums depend on. */
 export interface CountedLease {
   readonly slots: number;
   readonly phase: 'held' | 'revoking' | 'cooling';
@@ -83,7 +77,6 @@ export interface CountedLease {
   readonly isRefused: boolean;
 }
 
-/** Adds a lease to sums, or subtracts it. */
 export function countSlots(sums: SlotSums, lease: CountedLease, sign: 1 | -1): void {
   const slots = sign * lease.slots;
   sums.slotsInUse += slots;

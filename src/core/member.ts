@@ -26,7 +26,6 @@ export interface Member extends Limiter {
   /** Amounts that its stored controls already count as used. */
   readonly ahead: Ahead;
   readonly recentEnds: RecentEnds;
-  /** Known scopes by key. */
   readonly scopes: Map<string, ScopeLimiter>;
   reports: Reports;
   slotsNested: number;
@@ -105,12 +104,10 @@ export function scopeLimiterOf(member: Member, lessons: ScopeLessons): ScopeLimi
   return new ScopeLimiter(lessons, () => member.settings);
 }
 
-/** The properties of a lease that its member counts. */
 interface MemberLeaseCount extends CountedSlots {
   readonly nested: { readonly slots: number } | null;
 }
 
-/** Adds a lease to the sums of its member, or subtracts it. */
 export function countAt(member: Member, lease: MemberLeaseCount, sign: 1 | -1): void {
   countSlots(member, lease, sign);
   if (lease.slots === 0) member.slotsNested += sign * (lease.nested?.slots ?? 0);

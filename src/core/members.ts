@@ -80,7 +80,6 @@ export function notExcluded(state: GroupState, { excluded = [] }: Ticket): reado
   return serving.filter(({ id, settings }) => settings.isEnabled && !excluded.includes(id));
 }
 
-/** The key under which refusals of a call by a member are counted. */
 export function refusalKey(call: TicketId, member: MemberId): string {
   return member === IMPLICIT ? call : `${call}@${member}`;
 }

@@ -37,7 +37,6 @@ export function slotsPassing({ nestedIn }: GroupState, root: LeaseId): number {
   return slots;
 }
 
-/** Whether a call would wait for a call that waits for it. */
 export function waitsForItself(state: GroupState, ticket: Ticket): boolean {
   const parents = parentsOf(state, ticket);
   if (state.settings.nested === 'reject') return parents.length > 0;

@@ -36,7 +36,6 @@ export function mayInherit({ ticket, isAnew }: Waiter): boolean {
   return ticket.slots === 1 && ticket.parents.length === 0 && !isAnew;
 }
 
-/** Whether the slot of a lease may go to a next holder. */
 export function mayHaveNextHolder(
   { nestedIn }: GroupState,
   { id, slots, nested, phase }: ActiveLease,

@@ -42,7 +42,6 @@ interface OrderView {
   readonly passedOver: ReadonlySet<Waiter>;
 }
 
-/** Whether `a` goes before `b`. */
 function precedes(a: Waiter, b: Waiter, { state, turns }: OrderView): boolean {
   if (a.isPromoted !== b.isPromoted) return a.isPromoted;
   const isReserved = hasReserve(state, a);
@@ -360,7 +359,6 @@ function isFull(account: Account, slotsMax: number, { barred }: OrderView): bool
   return account.slots >= slotsMax || barred.has(account);
 }
 
-/** The cap that has too few slots left for a waiter. */
 function fullCap(
   state: GroupState,
   { ticket, tenant, agent }: Waiter,

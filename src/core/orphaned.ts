@@ -40,10 +40,8 @@ export interface Claim {
    * them.
    */
   readonly heirOf: readonly LeaseId[];
-  /** How long it has held the lease, in milliseconds. */
   readonly heldMs: number;
   readonly nested: ActiveLease['nested'];
-  /** The part of rates and budgets that was reserved at its grant. */
   readonly reserved: Reserved | null;
   /** It is held by id now. Absent if it is held by its answer. */
   readonly isById?: boolean;
@@ -112,7 +110,6 @@ export function takeOrphaned(state: GroupState, member: Member, slots: number): 
   return taken;
 }
 
-/** Counts the orphaned slots at the member of a claim. */
 export function orphanedFor(state: GroupState, claim: Claim, now: InstantMs): number {
   return orphanedAt(state, memberOfClaim(state, claim, now));
 }

@@ -12,7 +12,6 @@ import { keptAwayUntil, placeFor } from './placing.ts';
 import { rejectionOfTooLarge, rejectionOfUnaffordable } from './rejections.ts';
 import { NEVER, type GroupState } from './state.ts';
 
-/** What to do next with the queue. */
 type QueueStep =
   | {
       readonly kind: 'grant';

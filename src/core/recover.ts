@@ -149,7 +149,6 @@ function lastUseOf(bound: BoundRow | null, now: InstantMs): InstantMs {
   return bound === null ? now : earlier(now, after(bound.at, LEASE_TTL_MS));
 }
 
-/** Adds leases that another instance granted and handed over. */
 export function addHanded(state: GroupState, leases: readonly HandedLease[], now: InstantMs): void {
   for (const handed of leases) {
     if (state.leases.has(handed.id) || state.tombstones.has(handed.id)) continue;

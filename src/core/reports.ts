@@ -52,7 +52,6 @@ interface HolderReport {
   readonly slotsMax: number | null;
 }
 
-/** Applies a refusal with the given wait. */
 type ApplyRefusal = (retryAfterMs: number | null) => void;
 
 /**

@@ -13,9 +13,7 @@ import { ledgersOf, memberOf } from './members.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 import { hasWaitedFirst, noteModel, noteUsage } from './stats.ts';
 
-/** The properties of a call that its reservation depends on. */
 interface EstimatedCall {
-  /** null if there is no estimate. */
   readonly estimate: CallEstimate | null;
   readonly hasWaited: boolean;
 }

@@ -45,7 +45,6 @@ export function heldBy(
   return findScope(member, holder, (one) => roomInScope(member, one, slots, now) > now);
 }
 
-/** Lists the full scopes. */
 export function fullScopes({ serving }: GroupState, now: InstantMs): ReadonlySet<ScopeLimiter> {
   const full = new Set<ScopeLimiter>();
   for (const member of serving) {

@@ -77,7 +77,6 @@ export function findScope(
   return null;
 }
 
-/** Lists the scopes of a call at a member. */
 export function scopesOf(member: Member, holder: Holder): readonly ScopeLimiter[] {
   if (member.scopes.size === 0) return NO_SCOPES;
   const found: ScopeLimiter[] = [];
@@ -329,7 +328,6 @@ function removeScope(state: GroupState, member: Member, scope: Scope): void {
   state.isControlsDirty = true;
 }
 
-/** Removes all scopes of a member. */
 export function forgetScopes(state: GroupState, member: Member): void {
   for (const { scope } of member.controls.scopes.narrower.slice()) {
     removeScope(state, member, scope);
@@ -348,7 +346,6 @@ export function restoreScopes(state: GroupState, member: Member): void {
   }
 }
 
-/** Adds a lease to its scopes. */
 export function enterScopes(member: Member, lease: ActiveLease): void {
   lease.scopes = NO_SCOPES;
   for (const limiter of scopesOf(member, lease.holder)) enter(lease, limiter);
@@ -360,7 +357,6 @@ function enter(lease: ActiveLease, limiter: ScopeLimiter): void {
   countSlots(limiter, lease, 1);
 }
 
-/** Removes a lease from its scopes. */
 export function leaveScopes(lease: ActiveLease): void {
   for (const { limiter } of lease.scopes) countSlots(limiter, lease, -1);
   lease.scopes = NO_SCOPES;

@@ -33,7 +33,6 @@ export interface ActiveLease extends AtGrant {
   readonly ticketId: TicketId;
   holder: Holder;
   readonly lane: Lane;
-  /** The member where the lease counts. */
   member: MemberId;
   /** The member that its holder received with the lease, whose key the call uses. */
   named: MemberId;
@@ -53,7 +52,6 @@ export interface ActiveLease extends AtGrant {
   isById: boolean;
   /** The upstream was not called before this instant. The call may have waited in another group after its grant. */
   callableAt: InstantMs;
-  /** The scopes of its member that it counts in. */
   scopes: readonly LeaseInScope[];
   /** Whether the group has received the upstream's answer to the call. */
   hasAnswer: boolean;
@@ -127,7 +125,6 @@ export interface GroupState {
   slotsNested: number;
   /** Slots of ended leases that cool down. None of their calls is at the upstream. */
   slotsCooling: number;
-  /** Slots of leases whose holders still wait in another group. */
   slotsWaitingElsewhere: number;
   /** Slots of leases whose calls the upstream refused. None of these calls is at the upstream any more. */
   slotsRefused: number;
@@ -162,7 +159,6 @@ export interface GroupState {
   waitersDueAt: InstantMs;
   /** Moving mean of the last holds, in milliseconds. */
   holdMeanMs: number;
-  /** Number of holds in `holdMeanMs`. */
   holdSamples: number;
   /** Other pools that are full. */
   readonly passedOver: FullPool;
@@ -186,7 +182,6 @@ export interface GroupState {
   readonly repeatRefusals: RepeatRefusals;
   readonly seen: SeenCalls;
   readonly bound: Bound;
-  /** Whether the controls have changed and must be stored soon. */
   isControlsDirty: boolean;
   /** When the tallies, which do not need a prompt write, first differed from their row. null if they do not. */
   talliesDirtyAt: InstantMs | null;

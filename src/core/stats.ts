@@ -65,7 +65,6 @@ export function noteRejectedAtDoor(
   note(state, { ticket, leaseId, arrivedAt: now, arrival: null }, 'rejected', rejection, now);
 }
 
-/** Logs that a waiter left without a grant or a rejection. */
 export function noteDeparture(
   state: GroupState,
   waiter: Waiter,
@@ -181,7 +180,6 @@ export function noteErrorStatus(
   if (name !== null) answeredErrors[name] = (answeredErrors[name] ?? 0) + calls;
 }
 
-/** Adds the charged use of a call to the log and to the totals. */
 export function noteUsage(
   state: GroupState,
   lease: ActiveLease,
@@ -230,7 +228,6 @@ export function bareTicket(
   };
 }
 
-/** Creates the log entry of a call that was granted at once. */
 export function grantedAtOnce(leaseId: LeaseId, ticket: Ticket, at: InstantMs): Decision {
   return {
     ticket,

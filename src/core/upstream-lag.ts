@@ -89,7 +89,6 @@ function endedWithin({ recentEnds }: Limiter, ms: number, now: InstantMs): numbe
   return endedSince(recentEnds, instant(now - ms));
 }
 
-/** Learns from an accepted call. */
 export function noteTakenAfterGap(
   state: GroupState,
   limiter: Limiter,

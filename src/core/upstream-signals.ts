@@ -289,7 +289,6 @@ function lessonsOf(member: Member, lease: ActiveLease): string {
   return [...lessons, member.controls.outage.reason].join();
 }
 
-/** Learns from a served call. */
 function applyServed(
   state: GroupState,
   member: Member,

@@ -105,7 +105,6 @@ function hasSlots(
   );
 }
 
-/** Returns why calls of a scope wait. */
 function reasonOfScope(limiter: ScopeLimiter, now: InstantMs): WaitReason {
   const { controls } = limiter;
   const block = blockBy(controls, now);

@@ -27,10 +27,8 @@ import { slotsHeld } from './violations.ts';
  */
 const TALLIES_EVERY_MS = 10_000;
 
-/** Everything that a group writes at once. */
 export interface GroupWrite {
   readonly bound: BoundRow;
-  /** Whether the bound goes into the ring. */
   readonly isInRing: boolean;
   /** null if the row of the controls does not change. */
   readonly kept: StoredControls | null;
@@ -111,7 +109,6 @@ function mustKeep(state: GroupState, isIdle: boolean, now: InstantMs): boolean {
 
 const NO_PARTS: ReadonlyMap<MemberId, Pick<MemberPart, 'mark' | 'held'>> = new Map();
 
-/** Returns the held slots and the mark of each member. */
 function marksOf(
   state: GroupState,
   now: InstantMs,

@@ -70,7 +70,6 @@ const WRITE_DELAY_MS = 1_000;
 /** How long the dashboards' hub counts as active after a request. It sends one every 5 s. */
 const HUB_ACTIVE_MS = 15_000;
 
-/** Delay before another attempt to revert temporary changes. */
 const REVERT_RETRY_MS = 5_000;
 
 /** Minimum interval between searches for idle pools of a full group. */
@@ -472,7 +471,6 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return temporary.length === 0 ? snapshot : { ...snapshot, temporary };
   }
 
-  /** Returns the version that pools of a group must have. */
   #versionFor(group: string): number {
     return changedFor(this.#store.current.changedAt, group);
   }

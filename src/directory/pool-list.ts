@@ -156,7 +156,6 @@ export class PoolList {
       .map(placedPool);
   }
 
-  /** Stores that a pool has received a version. */
   noteReceived(pool: PlacedPool, version: number): void {
     this.#sql.exec(
       `UPDATE pools SET told = ?1

@@ -8,7 +8,6 @@ import type { TemporaryEntry } from './temporary-list.ts';
 /** Actor of the directory's own changes. No admin key can have this id. */
 export const OWN_ACTOR = 'headgate:directory';
 
-/** The result of reverting a group's temporary fields. */
 export interface RevertedField {
   /** The new configuration, or null if no field is reverted. */
   readonly config: Config | null;

@@ -78,7 +78,6 @@ export class TemporaryList {
     }
   }
 
-  /** Whether the entries have not changed since they were read. */
   isUnchanged(all: readonly TemporaryEntry[]): boolean {
     return all.every((one) => this.#all.get(keyOf(one)) === one);
   }

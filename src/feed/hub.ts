@@ -66,7 +66,6 @@ export class Hub {
   /** Warnings since the first reader joined, latest first. They may be newer than those that the directory returns. */
   #warned: Warning[] = [];
   #snapshot: { readonly at: number; readonly bytes: Uint8Array } | null = null;
-  /** Warnings that the directory returned at the last read. */
   #listedWarnings: readonly Warning[] = [];
   /** The attention list as it was last sent, as JSON. */
   #attention = '';
@@ -158,7 +157,6 @@ export class Hub {
     }
   }
 
-  /** Builds the attention list from the reports of the pools. */
   #attentionOf(picture: Picture): ReturnType<typeof bounded> {
     const warnings = [...this.#warned, ...this.#listedWarnings];
     const groups = picture.groups(this.#now());

@@ -41,7 +41,6 @@ interface Changes {
 /** Combines the last replies of all pools by group. It sends no requests and has no clock: its owner provides both. */
 export class Picture {
   #directory: Directory;
-  /** The listed pools by their keys. */
   #pools: ReadonlyMap<string, PlacedPool> = new Map();
   #byGroup: ReadonlyMap<string, readonly PlacedPool[]> = new Map();
   readonly #known = new Map<string, LastReply>();

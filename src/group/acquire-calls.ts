@@ -142,7 +142,6 @@ export class AcquireCalls {
     return !hasEnded(state, leaseId, id);
   }
 
-  /** Parks the call until the core has an answer for its ticket. */
   #park(id: TicketId, event: GroupEvent): Promise<AcquireAnswer | ResumeAnswer> {
     const { shell, parked } = this.#parts;
     return new Promise((resolve) => {

@@ -30,7 +30,6 @@ interface KeptRow extends Partial<Controls> {
   readonly boot?: string;
 }
 
-/** A member's part of the controls. */
 interface StoredMember {
   readonly controls: Partial<Controls>;
   readonly ahead: Amounts;

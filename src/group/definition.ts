@@ -227,9 +227,7 @@ export function callLogOf({ config }: Definition): CallLogConfig {
   return (config as Partial<GroupConfig> | null)?.log ?? DEFAULTS.log;
 }
 
-/** The settings of a group that control warnings. */
 export type WarningBounds = Pick<GroupConfig, 'warn_at' | 'warn_wait_ms'> & {
-  /** Maximum wait of a call, in milliseconds. */
   readonly timeoutMs: number;
 };
 

@@ -46,7 +46,6 @@ interface DirectoryLinkParts {
   readonly idleMs: () => number;
   /** Whether the directory considers the pool in use and notifies it of changes. */
   readonly isInWindow: () => boolean;
-  /** Returns the name of the window that the pool requests. */
   readonly nextWindow: () => number;
   /** Called when the directory begins to store the pool's reports. */
   readonly onListed: () => void;
@@ -62,7 +61,6 @@ interface DirectoryLinkParts {
 export class DirectoryLink {
   readonly #parts: DirectoryLinkParts;
   #definition: Definition;
-  /** The definition as the directory sent it, or null if it has sent none. */
   #pushed: GroupDefinition | null;
   #catchingUp: Promise<boolean> | null = null;
   /** Whether the definition was recent enough to decide about new calls when the directory was last asked. */

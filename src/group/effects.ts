@@ -13,7 +13,6 @@ interface EffectTargets {
   readonly batch: Batch;
   readonly acquires: ParkedAcquires;
   readonly renewals: Renewals;
-  /** Renewals of prefetched slots. */
   readonly loanRenewals: Renewals;
   /** Creates the handle on a lease that its answer carries. */
   readonly handle: (id: LeaseId, attachment: number) => LeaseHandle;

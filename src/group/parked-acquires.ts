@@ -20,7 +20,6 @@ type PendingEffect = Extract<Effect, { kind: 'pending' }>;
 /** An end of a wait that must be reported to the caller. */
 type WaitEnd = Extract<AnsweringEffect, { kind: 'reject' | 'declined' | 'moved' }>;
 
-/** The rate limits that a rejection reports to its caller. */
 type RefusedRates = Pick<Extract<AcquireAnswer, { kind: 'rejected' }>, 'rates'>;
 
 const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };

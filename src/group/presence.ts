@@ -66,7 +66,6 @@ export class Presence {
     this.#requested = alarmAt;
   }
 
-  /** Returns the name of the window that a message requests. */
   nextWindow(): number {
     const { now, windowMs } = this.#parts;
     this.#requested = Math.max(now() + windowMs, this.#requested + 1);

@@ -89,7 +89,6 @@ export function expiryBy(
   return sentAt === undefined ? expiresAt : sentAt + expiresAt - arrivedAt;
 }
 
-/** Builds the core's claim from a holder's description of its lease. */
 export function claimFrom(request: ResumeRequest): Claim {
   const { nested, lent: prefetched, slots = 1, lane = 'normal' } = request;
   return {
@@ -119,7 +118,6 @@ function lentFrom({
   return told === undefined ? of : { ...of, told: toldFrom(told) };
 }
 
-/** Builds the core's report about prefetched slots. */
 export function toldFrom({ known, used, peak, ended }: PrefetchReport): KeeperReport {
   return {
     known,
@@ -153,7 +151,6 @@ export function claimsFrom({ slots, hasLapsed }: GiveBackRequest): Claim[] {
 /** Maximum length of a session's hash. Workers send half of it. */
 const SESSION_LENGTH_MAX = 64;
 
-/** Returns the holder of an acquire or resume call. */
 function holderOf(from: AcquireRequest | ResumeRequest): Holder {
   const { caller, tenant = caller, agent, upstream, model, isolate, kind } = from;
   const { tier, credential, session, isUnread = false } = from;

@@ -23,7 +23,6 @@ export function providerNamed(id: string): Provider | null {
   return BY_ID.get(id) ?? null;
 }
 
-/** Finds the provider of a host. */
 export function providerAt(host: string): Provider | null {
   const name = host.toLowerCase();
   return (

@@ -2,7 +2,6 @@ import type { Dialect } from '../contract/dialect.ts';
 import { providerOf, PROVIDERS } from './index.ts';
 import type { CountingRow, LimitProfile } from './provider.ts';
 
-/** The tokens of a call, as reported by the upstream. */
 interface ProfileUsage {
   /** All of the input, including tokens that were read from a cache. */
   readonly inputTokens: number;

@@ -8,7 +8,6 @@ import type { TierList } from './prices/lists/tiers.ts';
 /** Systems whose configurations can be imported, and that have their own names for providers. */
 export type NamingSystem = 'clawith' | 'hermes' | 'picoclaw' | 'portkey';
 
-/** Names of a provider or server, by the system that uses them. */
 export type NamesBySystem = Readonly<Partial<Record<NamingSystem, readonly string[]>>>;
 
 /**
@@ -139,7 +138,6 @@ export interface LimitProfile {
    * - `none`: output never counts.
    */
   readonly reserveOutput: 'max_tokens' | 'mean' | 'none';
-  /** Whether input that was read from a cache counts. */
   readonly countsCacheReads: boolean;
   /** Weight of a token of output once it is written. Reserved output has the weight 1. */
   readonly outputWeight: number;

@@ -1,6 +1,5 @@
 import type { PublishedLimit, Provider } from './provider.ts';
 
-/** The limit of unknown providers. */
 export const UNKNOWN_LIMIT = 64;
 
 /**

@@ -3,7 +3,6 @@ import { PROVIDERS, providerOf } from './index.ts';
 import type { Provider } from './provider.ts';
 import { WAIT_HEADERS } from './wait-headers.ts';
 
-/** The rules of an unknown upstream. */
 const UNKNOWN: RefusalRules = rulesOf({});
 
 const RULES = new Map(PROVIDERS.map((provider: Provider) => [provider, rulesOf(provider)]));
@@ -15,7 +14,6 @@ function rulesOf({
   return refusalRules(refusals, { ...quirks, waitHeaders: WAIT_HEADERS });
 }
 
-/** Returns how the provider of an upstream refuses calls. */
 export function refusalRulesOf(upstream: {
   readonly id: string;
   readonly baseUrl: string;

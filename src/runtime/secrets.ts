@@ -9,7 +9,6 @@ import type { Upstream } from '../contract/config/upstream.ts';
  * as if it were not set.
  */
 
-/** Names of the secrets that are read. */
 const SECRET_NAMES = /^(?:ADMIN_TOKEN|METRICS_TOKEN|(?:UPSTREAM|WEBHOOK)_[A-Z0-9_]+)$/;
 
 /** White space, control characters, and characters of no width. */
@@ -139,7 +138,6 @@ export function howToSet(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): 
   }
 }
 
-/** Returns where an operator finds the `ADMIN_TOKEN` that is set. */
 export function whereIsAdminToken(env: Pick<Env, 'BOOT_ID'>, url: string): string {
   switch (runtimeOf(env, url)) {
     case 'cloudflare':

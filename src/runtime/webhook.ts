@@ -40,7 +40,6 @@ type WebhookMessage = Omit<Warning, 'kind'> & {
   readonly attention?: Attention;
 };
 
-/** An attention entry, when it was found, and when it ended. */
 interface FoundEntry {
   readonly id: string;
   readonly at: string;

@@ -46,13 +46,11 @@ export interface TenantAccount extends Account {
 
 export interface Accounts {
   readonly tenants: Map<string, TenantAccount>;
-  /** Number of agents over all tenants. */
   agentCount: number;
   /** Service at which a new tenant starts if no call is queued, per lane. */
   readonly lastService: Record<Lane, number>;
 }
 
-/** Key of the account for calls without an agent. */
 export const NO_AGENT = '';
 
 /** Prefix of the keys of session accounts. No header value contains it. */

@@ -47,7 +47,6 @@ export function amountsOf({ rates, budgets }: AheadLimits, usage: CallUsage, usd
   return amounts;
 }
 
-/** Uses `amounts` of the blocks. */
 export function useAhead(ahead: Ahead, amounts: Amounts): void {
   for (const [name, amount] of entriesOf(amounts)) {
     if (amount <= 0) continue;

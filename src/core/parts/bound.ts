@@ -54,7 +54,6 @@ export interface BoundRow {
   readonly grantedAt?: Readonly<Record<LeaseId, MemberId>>;
 }
 
-/** The part of a write for one member. */
 export interface MemberPart {
   readonly mark: number;
   readonly held: number;
@@ -316,7 +315,6 @@ export function noteFreed(bound: Bound, id: LeaseId, isOrphaned: boolean): void 
   if (bound.isStored) bound.ended.push(id);
 }
 
-/** Stores for the next write that a lease expired. */
 export function noteLapsed(bound: Bound, id: LeaseId): void {
   if (bound.isStored) bound.lapsed.push(id);
 }
@@ -353,7 +351,6 @@ export function noteAwaited(bound: Bound, id: LeaseId): void {
   if (bound.isStored) bound.awaited.push(id);
 }
 
-/** Notes whether any slot is held. */
 export function noteHeld(bound: Bound, held: number, now: InstantMs): void {
   if (held === 0) bound.emptyAt ??= now;
   if (held === 0 || bound.emptyAt === null) return;

@@ -19,7 +19,6 @@ export interface Breaker {
   openUntil: InstantMs;
   /** Number of openings since it was last closed. */
   openings: number;
-  /** Leases of the probes in flight. */
   probes: LeaseId[];
   /** Probes served since it became half open. */
   served: number;
@@ -180,7 +179,6 @@ export function applySettings(breaker: Breaker, { failedShare }: BreakerSettings
   }
 }
 
-/** Removes failures that lease holders reported. */
 export function removeReported(breaker: Breaker): void {
   breaker.results = breaker.results.filter(({ isReported }) => isReported !== true);
 }

@@ -35,7 +35,6 @@ export interface Ceiling {
   servedBeforeProbe: number;
   /** Whether a call granted after the last rise was served, so the upstream accepts the new number. */
   isRiseProven: boolean;
-  /** The evidence for and against a refusal for concurrency. */
   readonly evidence: Evidence;
 }
 
@@ -48,7 +47,6 @@ export interface CeilingSettings {
   readonly isAdaptive: boolean;
 }
 
-/** A refused call, and the slots that were in flight with it. */
 export interface RefusedCall {
   readonly ticketId: TicketId;
   /** The first instant at which the upstream could have been called. */
@@ -57,7 +55,6 @@ export interface RefusedCall {
   readonly othersInUse: number;
 }
 
-/** Maximum number of slots that is ever learned. */
 export const SLOTS_LEARNED_MAX = 100_000;
 
 /** For how long after its grant the refusal of a call describes what is in flight now. */

@@ -19,7 +19,6 @@ export interface CostSums {
   readonly unreported?: number;
 }
 
-/** The key and team that a call is charged to, and its model. */
 interface Charged {
   readonly key: string | null;
   /** The team of the key at the time of the call. */

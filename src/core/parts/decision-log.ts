@@ -47,7 +47,6 @@ export interface Outlook extends WaitReason {
   readonly estimateMs: number | null;
 }
 
-/** The position of a queued call, and its outlook. */
 export interface QueuePosition {
   /** Number of waiters that will probably be granted before it. */
   readonly position: number;
@@ -82,7 +81,6 @@ export type PassedOver =
   | 'tier'
   | 'load';
 
-/** The member of a call, and why each other member was not chosen. */
 export interface MemberChoice {
   readonly member: MemberId;
   readonly by: PlacedBy;
@@ -161,12 +159,10 @@ export function addDecision(log: DecisionLog, decision: Decision): void {
   if (decision.decided !== 'granted') log.over.push(decision);
 }
 
-/** Returns the last decision. undefined if there is none. */
 export function lastDecision({ ring, next }: DecisionLog): Decision | undefined {
   return ring[(next + DECISIONS_MAX - 1) % DECISIONS_MAX];
 }
 
-/** Lists all remembered decisions, newest first. */
 export function latestFirst({ ring, next }: DecisionLog): Decision[] {
   return [...ring.slice(next), ...ring.slice(0, next)].toReversed();
 }

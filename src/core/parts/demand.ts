@@ -61,7 +61,6 @@ function inputWithin(rates: GuessRates, estimate: CallEstimate, counted: number)
   return Math.max(least, Math.min(counted, most));
 }
 
-/** Returns the demand of a call at a member. */
 export function demandAt(demand: Demand, member: MemberId): Demand {
   const { usd, usdAt } = demand;
   return usdAt === undefined ? demand : { ...demand, usd: usdAt.get(member) ?? usd };

@@ -51,7 +51,6 @@ interface LagDoubt {
   readonly before: KnownLag;
 }
 
-/** A call that was accepted or refused. */
 export interface GappedCall {
   readonly grantedAt: InstantMs;
   /** Slots at the upstream when it was granted, including its own. */
@@ -64,7 +63,6 @@ interface LagRefusedCall extends GappedCall {
   readonly ticketId: TicketId;
 }
 
-/** Maximum lag that is learned. */
 export const LAG_MAX_MS = 1_000;
 
 /**

@@ -14,7 +14,6 @@ interface HandedOverSlot {
   readonly heirOf: readonly LeaseId[];
 }
 
-/** Maximum number of next holders in a write. */
 export const NEXT_HOLDERS_MAX = 8;
 
 /**

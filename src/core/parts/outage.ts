@@ -11,11 +11,9 @@ export interface Outage {
   reason: EjectingRefusal | null;
   /** When it was ejected, or when its last ejection ended. */
   since: InstantMs;
-  /** The instant from which a call may probe it. */
   probeAt: InstantMs;
   /** The wait before the last probe. */
   waitMs: number;
-  /** The lease of the probe in flight. */
   probe: LeaseId | null;
 }
 

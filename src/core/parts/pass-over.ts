@@ -9,7 +9,6 @@ import { BoundedMap } from './bounded-map.ts';
  */
 export type FullPool = BoundedMap<string, InstantMs>;
 
-/** Maximum number of remembered pools. */
 const POOLS_MAX = 100;
 
 /**

@@ -19,16 +19,13 @@ export interface Pause {
   words: string | null;
   /** The upstream was overloaded. Otherwise its own limit was used up. */
   isOverload: boolean;
-  /** The instant from which a call may probe the pause. */
   probeAt: InstantMs;
   /** The wait before the last probe. 0 if the pause is not probed. */
   waitMs: number;
-  /** The lease of the probe in flight. */
   probe: LeaseId | null;
 }
 
 export interface PauseCause {
-  /** The grant of the refused call. */
   readonly grantedAt: InstantMs;
   /** How long the upstream asks to wait. null if it does not. */
   readonly retryAfterMs: number | null;
@@ -159,7 +156,6 @@ export function nextProbeAt({ waitMs, probe, probeAt }: Pause): InstantMs | null
   return waitMs > 0 && probe === null ? probeAt : null;
 }
 
-/** Whether a call may probe the pause now. */
 export function mayProbe(pause: Pause, now: InstantMs): boolean {
   const { waitMs, probe, probeAt } = pause;
   return isPaused(pause, now) && waitMs > 0 && probe === null && now >= probeAt;

@@ -79,18 +79,15 @@ export interface ReportedCall {
   readonly requestId?: string;
 }
 
-/** The report of a keeper on its prefetched slots. */
 export interface KeeperReport {
   /** Slots that the isolate has. Slots in transit or lost on the way are not included. */
   readonly known: number;
-  /** Slots in use by calls. */
   readonly used: number;
   /** The highest number in use at the start of any call that has ended. */
   readonly peak: number;
   readonly ended: readonly ReportedCalls[];
 }
 
-/** Maximum number of isolates with a known pace. */
 const PACES_MAX = 1_000;
 
 export function noPrefetching(): PrefetchState {

@@ -13,10 +13,8 @@ import type { WindowParams } from './window.ts';
  * limit per day has only a window.
  */
 
-/** A limit with its derived parameters. */
 export interface RateLimit {
   readonly name: LimitName;
-  /** Returns the part of a call's use that counts towards the limit. */
   readonly amountOf: (usage: CallUsage) => number;
   readonly bucket: BucketParams | null;
   readonly window: WindowParams | null;
@@ -82,7 +80,6 @@ export function limitsAdded(before: RateSettings, after: RateSettings): RateSett
   return { ...after, ...Object.fromEntries(kept.map((name) => [name, null])) };
 }
 
-/** Lists the limits that are set, with their parameters. */
 export function limitsOf(settings: RateSettings): readonly RateLimit[] {
   let limits = known.get(settings);
   if (limits === undefined) {

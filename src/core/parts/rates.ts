@@ -171,7 +171,6 @@ export function takeAhead(
   }
 }
 
-/** Adds what another group has taken of the same limits. */
 export function addRates(
   rates: RateUse,
   settings: RateSettings,

@@ -19,7 +19,6 @@ export function noEnds(): RecentEnds {
   return { endedAt: [], next: 0 };
 }
 
-/** Notes that a call of `slots` slots has ended. */
 export function noteEnd(ends: RecentEnds, slots: number, now: InstantMs): void {
   for (let slot = 0; slot < slots; slot += 1) {
     ends.endedAt[ends.next] = now;
@@ -27,7 +26,6 @@ export function noteEnd(ends: RecentEnds, slots: number, now: InstantMs): void {
   }
 }
 
-/** Counts the slots that were freed after an instant. */
 export function endedSince(ends: RecentEnds, since: InstantMs): number {
   let slots = 0;
   while (endOf(ends, slots + 1) > since) slots += 1;

@@ -1,4 +1,3 @@
-/** The facts by which a refused call is counted. */
 export interface RefusalFacts {
   readonly reason: string;
   readonly key: string | null;
@@ -9,7 +8,6 @@ export interface RefusalFacts {
   readonly model: string | null;
 }
 
-/** Refused calls with the same facts. */
 export interface RefusalSum {
   readonly count: number;
   /** Times in the format of `toISOString`. */
@@ -21,7 +19,6 @@ export interface RefusalSum {
   readonly request_ids: readonly string[];
 }
 
-/** Maximum number of request ids in one sum. */
 const REQUEST_IDS_MAX = 10;
 
 /** Adds up the sums of two sets of refused calls. `before` are the earlier ones. */

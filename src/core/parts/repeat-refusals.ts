@@ -9,7 +9,6 @@ import { instant, type InstantMs } from '../words/ids.ts';
 export interface RepeatRefusals {
   /** By the call, or by the call and the member that refused it. */
   readonly refusals: Map<string, number>;
-  /** The highest count. */
   refusalsMax: number;
   refusedAt: InstantMs;
 }

@@ -129,7 +129,6 @@ export function takeAllowance(reports: Allowances, by: string, ms: number, now: 
   allowances.set(by, { leftMs: leftMsOf(reports, by, now) - ms, renewsAt });
 }
 
-/** Ignores the reports of a key for a while. */
 export function mute({ allowances }: Reports, by: string, now: InstantMs): void {
   allowances.set(by, { leftMs: 0, renewsAt: after(now, MUTED_MS) });
 }
@@ -158,7 +157,6 @@ export function boundWaits(
   return pause.until + RAMP_MS - Math.max(now, was.pause.until + RAMP_MS);
 }
 
-/** Whether a served call contradicts the reports. */
 export function isContradicted(
   { since, askedUntil, slotsMax }: Unconfirmed,
   grantedAt: InstantMs,

@@ -8,7 +8,6 @@ import { emptyPause, isPaused, RAMP_MS } from './pause.ts';
 import type { Drained } from './rates.ts';
 import type { Lessons } from './reports.ts';
 
-/** Lessons about the calls of one scope. */
 export interface ScopeLessons extends Lessons {
   readonly scope: Scope;
   /** When they were last refused. */
@@ -19,7 +18,6 @@ export interface ScopeLessons extends Lessons {
   by?: string | null;
 }
 
-/** The scopes in the controls of a member. */
 export interface Scopes {
   /** The calls to which the member's own lessons apply. */
   about: Scope;
@@ -38,7 +36,6 @@ export function noScopes(): Scopes {
   return { about: ALL_CALLS, narrower: [] };
 }
 
-/** Creates empty lessons for a scope. */
 export function newLessons(scope: Scope, now: InstantMs): ScopeLessons {
   return {
     scope,

@@ -31,7 +31,6 @@ interface SeenRefusal {
   readonly at: InstantMs;
 }
 
-/** How long a refusal can be confirmed. */
 const CONFIRMED_WITHIN_MS = 60_000;
 
 /** How long calls with other names count as recent calls of the group. */
@@ -51,7 +50,6 @@ export function nothingSeen(): SeenCalls {
   return { ...names, refusals: new Map(), prunedAt: instant(0) };
 }
 
-/** Notes the known names of a call. */
 export function noteSeen(seen: SeenCalls, names: CallNames, now: InstantMs): void {
   for (const name of NAMES) {
     if (names.isUnread && name !== 'credential') continue;

@@ -8,7 +8,6 @@ export type Period = (typeof PERIODS)[number];
 /** Money spent in the hour, day and month that were current at the last call. */
 export interface Spent {
   readonly usd: Record<Period, number>;
-  /** The start of each of the three periods. */
   readonly beganAt: Record<Period, InstantMs>;
 }
 
@@ -17,7 +16,6 @@ export interface Spender extends Spent {
   readonly id: string;
 }
 
-/** A requested correction. */
 export interface NewCorrection {
   /** A repeated id means the same correction. */
   readonly id: string;
@@ -62,9 +60,7 @@ export interface BudgetBlock {
   readonly endsAt: InstantMs;
 }
 
-/** The cost of a call. */
 export interface CallCost {
-  /** Money reserved at its grant. */
   readonly reservedUsd: number;
   readonly actualUsd: number;
   readonly key: string | null;
@@ -137,7 +133,6 @@ function rebaseSpent({ beganAt }: Pick<Spent, 'beganAt'>, now: InstantMs): void 
   }
 }
 
-/** Reserves `usd` for a granted call. */
 export function reserve(spend: SpendState, usd: number): void {
   spend.reservedUsd += usd;
 }
@@ -193,7 +188,6 @@ function addPeriods(spent: Spent, other: Spent, now: InstantMs): void {
   for (const period of PERIODS) addIn(spent, period, spentIn(other, period, now), now);
 }
 
-/** Returns the spend in the period that is current at `now`. */
 export function spentIn(spent: Spent, period: Period, now: InstantMs): number {
   // A clock that was set back does not return to the previous period.
   return spent.beganAt[period] >= boundsOf(period, now).beganAt ? spent.usd[period] : 0;

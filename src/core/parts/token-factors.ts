@@ -1,4 +1,3 @@
-/** Lessons from calls of one model. */
 interface ModelTokens {
   readonly model: string;
   /** The mean of actual divided by estimated input tokens, and its number of samples. */

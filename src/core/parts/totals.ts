@@ -39,13 +39,10 @@ export interface Totals {
   answeredErrors: Record<string, number>;
   /** Calls that were cut short, by cause. Calls whose callers left are not included. */
   cut: Partial<Record<CutReason, number>>;
-  /** Leases that expired because they were not renewed. */
   expired: number;
   /** Leases that were resumed after they had expired, by a holder that still streams. */
   resurrected: number;
-  /** Refusals by the upstream, by cause. */
   refusals: Partial<Record<RefusalKind, number>>;
-  /** Reports of lease holders, by outcome. */
   readonly reports: Record<ReportEnd, number>;
   /** Violations of the promises in `INVARIANTS`. */
   readonly violations: Record<Invariant, number>;

@@ -2,7 +2,6 @@ import type { InstantMs } from '../words/ids.ts';
 import type { RefusalKind } from '../words/signal.ts';
 import { addSpent, emptySpent, periodBegin, type Spent } from './spend.ts';
 
-/** The last refusal of a kind. */
 export interface LastRefusal {
   readonly at: InstantMs;
   /** How long the upstream asks to wait. null if it does not. */
@@ -21,7 +20,6 @@ export interface UpstreamCallCounts {
   /** The start of the UTC day of the counts. */
   day: InstantMs;
   granted: number;
-  /** Refusals by the upstream. */
   refused: Partial<Record<RefusalKind, number>>;
   readonly spent: Spent;
   readonly lastRefusals: Partial<Record<RefusalKind, LastRefusal>>;
@@ -36,7 +34,6 @@ export type UpstreamCalls = Map<string, UpstreamCallCounts>;
 /** Maximum number of upstreams that a pool remembers. The one with the oldest call is removed first. */
 export const UPSTREAMS_MAX = 32;
 
-/** Counts calls that were granted slots for an upstream. */
 export function noteGrantedThere(
   calls: UpstreamCalls,
   upstream: string,
@@ -73,7 +70,6 @@ export function noteRefusedThere(
   there.lastRefusals[kind] = { at: now, ...refusal };
 }
 
-/** Adds the status of the answer to the last refusal of a kind. */
 export function noteRefusedStatus(
   calls: UpstreamCalls,
   upstream: string,
@@ -84,7 +80,6 @@ export function noteRefusedStatus(
   if (last !== undefined) last.status = status;
 }
 
-/** Counts the cost of a call there. */
 export function noteSpentThere(
   calls: UpstreamCalls,
   upstream: string,

@@ -24,7 +24,6 @@ export function emptyWindow(): Window {
   return { bins: [] };
 }
 
-/** Returns the amount that counts against the limit at `now`. */
 export function usedAt(window: Window, params: WindowParams, now: InstantMs): number {
   let used = 0;
   for (const [bin, amount] of window.bins) if (leavesAt(bin, params) > now) used += amount;
@@ -78,7 +77,6 @@ export function oldestLeavesAt({ bins }: Window, params: WindowParams, now: Inst
   return oldest === undefined ? now : leavesAt(oldest[0], params);
 }
 
-/** Counts `amount` as taken now. */
 export function count(window: Window, params: WindowParams, amount: number, now: InstantMs): void {
   const { bins } = window;
   window.bins = bins.filter(([bin]) => leavesAt(bin, params) > now);
@@ -102,7 +100,6 @@ export function uncount(
   if (entry !== undefined) entry[1] = Math.max(0, entry[1] - amount);
 }
 
-/** Adds all amounts of another window. */
 export function add(window: Window, other: Window): void {
   const sums = new Map(window.bins);
   for (const [bin, amount] of other.bins) sums.set(bin, (sums.get(bin) ?? 0) + amount);

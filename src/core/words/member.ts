@@ -13,7 +13,6 @@ export interface MemberSettings {
   /** Whether any rate or budget is set. */
   readonly isMetered: boolean;
   readonly breaker: BreakerSettings;
-  /** Whether a long pause is probed with single calls. */
   readonly probesPauses: boolean;
   /** Its share of the calls relative to the other members of its tier. */
   readonly weight: number;

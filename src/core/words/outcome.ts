@@ -23,7 +23,6 @@ export function errorStatusName(status: number | null): string | null {
   return COUNTED_STATUSES.has(status) ? String(status) : `${String(status).charAt(0)}xx`;
 }
 
-/** Outcomes that a holder may report. */
 export const OUTCOMES_REPORTED = [
   'success',
   'failed',

@@ -17,9 +17,7 @@ export interface GroupSettings {
   readonly breaker: BreakerSettings;
   /** Whether a long pause is probed with single calls. */
   readonly probesPauses: boolean;
-  /** Maximum number of queued calls. */
   readonly queueLengthMax: number;
-  /** Maximum wait of a ticket, in milliseconds. */
   readonly timeoutMs: number;
   /** A paused group queues calls and grants nothing. */
   readonly paused: boolean;
@@ -43,7 +41,6 @@ export interface GroupSettings {
   /** Maximum number of slots of one tenant. Infinity means no bound. */
   readonly slotsMaxEach: number;
   readonly slotsMaxEachAgent: number;
-  /** Maximum number of slots of one call. */
   readonly slotsPerCallMax: number;
   /** Maximum number of queued calls of one tenant and of one agent. Infinity means no bound. */
   readonly queueLengthMaxEach: number;
@@ -102,7 +99,6 @@ export const NEAR_PLACES = 16;
 /** A new call with at least so many waiters ahead receives `pending` at once, to learn its position. */
 export const REPORTED_FROM_PLACE = 100;
 
-/** Maximum length of a slice. */
 export const SLICE_MAX_MS = 30_000;
 
 /** How late a waiter may repeat its acquire call after its slice. After that, its caller counts as lost. */

@@ -46,7 +46,6 @@ export interface Ticket {
   readonly id: TicketId;
   readonly holder: Holder;
   readonly lane: Lane;
-  /** Number of slots that the call needs. */
   readonly slots: number;
   /**
    * The instant at which the call reached Headgate. All acquire calls of the ticket carry the same value, also after a

@@ -42,9 +42,7 @@ export class CallLog {
   /** Whether all lines are stored with the bound. */
   #isCarried = false;
   #rowsOfMinute = 0;
-  /** Sampled lines of this minute. */
   #samplesOfMinute = 0;
-  /** Decisions that have a line. */
   readonly #logged = new WeakSet<Decision>();
 
   /** @param before lines that the previous instance left in no row */
@@ -74,7 +72,6 @@ export class CallLog {
     for (const line of lines) this.#add(line);
   }
 
-  /** Whether a row is due. */
   get isDue(): boolean {
     if (this.#lines.length === 0 || this.#calls < CALLS_A_ROW) return false;
     return this.#isOwed || (this.#isFull && this.#rowsOfMinute < ROWS_A_MINUTE);

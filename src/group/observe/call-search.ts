@@ -59,7 +59,6 @@ function one(text: string | undefined): string[] | undefined {
   return text === undefined ? undefined : [text];
 }
 
-/** Returns the predicate of a filter. */
 export function matching(filter: CallQuery): (call: StoredCall) => boolean {
   const { fromMs, toMs, agent, tenant, key, model, requestId, outcome } = filter;
   const anyOf = filter.anyOf && new Set(filter.anyOf);

@@ -18,7 +18,6 @@ const RETRY_MS = 5_000;
 /** Remaining watch time below which the stored end is updated, so that a row is written only every few minutes. */
 const STORED_AHEAD_MS = 300_000;
 
-/** Stores that a pool is watched. */
 interface WatchMemory {
   recall(key: 'watched'): string | null;
   remember(key: 'watched', value: string): void;

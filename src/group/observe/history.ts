@@ -120,7 +120,6 @@ export class History {
     return now < this.#minuteAt + MINUTE_MS ? null : this.#close(state, now);
   }
 
-  /** Records what a step of the core decided and ended. */
   noteStep({ decisions }: GroupState): void {
     this.#tenants.note(decisions);
   }

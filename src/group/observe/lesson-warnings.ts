@@ -24,7 +24,6 @@ export interface LessonScope {
   readonly scope?: Scope;
 }
 
-/** The last known pause and the last known opening of a breaker. */
 interface SeenLessons {
   readonly pausedUntil: InstantMs;
   readonly openedAt: InstantMs;
@@ -122,7 +121,6 @@ function isQuiet({ pause, breaker }: Pick<Lessons, 'pause' | 'breaker'>, now: In
   return pause.until <= now && breaker.phase === 'closed';
 }
 
-/** A key for the lessons of a member or of one of its scopes. */
 function keyOfLessons({ member, scope }: LessonScope): string {
   return scope === undefined ? member : `${member} ${scopeKey(scope)}`;
 }

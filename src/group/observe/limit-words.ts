@@ -3,7 +3,6 @@ import type { Period } from '../../core/parts/spend.ts';
 import { dollars } from '../../core/words/figures.ts';
 import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
 
-/** The state of a budget in its current period. */
 interface BudgetUsed {
   /** The member with the budget. The implicit member stands for the whole pool. */
   readonly member: MemberId;

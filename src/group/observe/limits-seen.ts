@@ -16,7 +16,6 @@ const WRITTEN_EVERY_MS = 600_000;
 /** Maximum length of a stored model name. */
 const MODEL_MAX = 200;
 
-/** The row that stores the limits. */
 interface LimitsMemory {
   recall(key: 'limits_seen'): string | null;
   remember(key: 'limits_seen', value: string): void;

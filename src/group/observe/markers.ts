@@ -23,7 +23,6 @@ interface SeenControls {
 interface SeenMember extends SeenControls {
   readonly isEjected: boolean;
   readonly about: Scope;
-  /** The controls of its scopes, by key. */
   readonly scopes: Map<string, SeenControls>;
 }
 
@@ -120,7 +119,6 @@ export class Markers {
     for (const key of known.keys()) if (!member.scopes.has(key)) known.delete(key);
   }
 
-  /** Adds markers for new lessons. */
   #noteLessons(
     { settings, controls }: Pick<Limiter, 'settings' | 'controls'>,
     seen: SeenControls,

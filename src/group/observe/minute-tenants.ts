@@ -17,7 +17,6 @@ const COUNTED_MAX = 2_000;
 const KINDS_COUNTED_MAX = 200;
 const KINDS_OF_MINUTE = 16;
 
-/** Maximum length of a tenant's name in a row. */
 const NAME_LENGTH_MAX = 128;
 
 type TenantCounts = Pick<HistoryPoint, 'tenantsWaited' | 'tenantsHeld' | 'callsOf'>;

@@ -44,7 +44,6 @@ interface WatchedPool {
   readonly minuteBefore: HistoryPoint | null;
   /** Lines of the call log that it left in no row. */
   readonly callsBefore: readonly StoredCall[];
-  /** Returns which calls are logged. */
   readonly log: () => CallLogConfig;
   readonly report: (isDetailed: boolean) => PoolReport;
 }
@@ -112,14 +111,12 @@ export class Observation {
     this.#history.note(state, now);
   }
 
-  /** Prepares for an event. */
   before(now: InstantMs): void {
     const minute = this.#history.turn(this.#state, now);
     if (minute !== null) this.#calls.endMinute();
     if (minute !== null) this.#warnings.noteMinute(this.#state, minute, this.#bounds(), now);
   }
 
-  /** Records what a step of the core decided and ended. */
   noteStep(now: InstantMs): void {
     this.#history.noteStep(this.#state);
     this.#calls.note(this.#state.decisions, now);

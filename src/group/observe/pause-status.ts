@@ -2,7 +2,6 @@ import type { PauseStatus } from '../../contract/status.ts';
 import { isPaused, nextProbeAt, type Pause } from '../../core/parts/pause.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 
-/** A pause of an upstream as the status shows it. */
 interface Paused {
   readonly paused_until: string | null;
   readonly pause?: PauseStatus;

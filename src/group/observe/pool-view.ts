@@ -107,7 +107,6 @@ export class PoolView {
     return this.#parts.observation.feed.watch(request);
   }
 
-  /** Builds a report for the dashboards' hub. */
   report(isDetailed: boolean): PoolReport {
     const now = this.#tick();
     const { version } = this.#parts.link.definition;
@@ -132,7 +131,6 @@ export class PoolView {
     };
   }
 
-  /** How long the pool has been unused. */
   idleMs(): number {
     return this.#parts.idleness.forMs(this.#tick());
   }

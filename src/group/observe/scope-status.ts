@@ -13,7 +13,6 @@ import { ALL_CALLS, isSameScope, type Scope } from '../../core/words/scope.ts';
 import { joinScopes, scopeKindOf } from '../../routing/scopes-shown.ts';
 import { pauseStatus } from './pause-status.ts';
 
-/** Converts a scope to the form that operators see. */
 export function shownScope({ model, tier, credential }: Scope): ScopeFields {
   return { model, service_tier: tier, credential };
 }

@@ -15,7 +15,6 @@ import { scopesStatus, shownScope } from './scope-status.ts';
 import { stopsOf } from './stops.ts';
 import { upstreamsStatus } from './upstream-status.ts';
 
-/** Figures that only the shell has. */
 interface ShellFigures extends Pick<
   PoolStatus,
   'wait_p50_ms' | 'wait_p95_ms' | 'last_hour' | 'lately'
@@ -77,7 +76,6 @@ export function poolStatus(
 /** Maximum waiters whose wait reasons are counted. Each takes a microsecond, and dashboards ask every second. */
 const REASONS_COUNTED_MAX = 2_000;
 
-/** Counts the waiters by wait reason. */
 function waitReasons(
   state: GroupState,
   now: InstantMs,

@@ -22,7 +22,6 @@ type PriceRow = readonly [
 
 /** Prices of one upstream, from a public list. */
 export interface PriceList {
-  /** Where the numbers were published. */
   readonly source: string;
   /** When they were last verified, as `YYYY-MM-DD`. */
   readonly date: string;

@@ -40,7 +40,6 @@ interface PriceOverride {
  */
 export type PriceOverrides = Readonly<Record<string, PriceOverride>>;
 
-/** The tokens of a call, as reported by the upstream. */
 export interface BilledUsage {
   /** All of the input, including tokens that were read from a cache or written to one. */
   readonly inputTokens: number;
@@ -56,7 +55,6 @@ const TOKENS_PER_PRICE = 1_000_000;
 /** Price of a one-hour cache write relative to a five-minute one: 2 times the input price to 1.25 times. */
 const LONG_CACHE_FACTOR = 2 / 1.25;
 
-/** The built-in prices by upstream. */
 export const PRICE_LISTS: Readonly<Record<string, PriceList>> = Object.fromEntries(
   PROVIDERS.flatMap(({ id, prices }) => (prices === undefined ? [] : [[id, prices] as const])),
 );

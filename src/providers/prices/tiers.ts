@@ -88,7 +88,6 @@ export function withTierHeaders(tiers: RequestedTiers, headers: Headers): Reques
   return { ...tiers, asked, names, odd };
 }
 
-/** Reads the tiers that the headers of a response report. */
 export function tiersInAnswer(headers: Headers): ServiceTiers {
   const reported = REPORTED_TIER_HEADERS.map(([header, field]) =>
     reportedTier(field, headers.get(header)),

@@ -7,7 +7,6 @@ import type { TierField } from '../../../upstream/usage/tiers.ts';
 export type TierRow = readonly [field: TierField, tiers: string, factor: number, models?: string];
 
 export interface TierList {
-  /** Where the numbers were published. */
   readonly source: string;
   /** When they were last verified, as `YYYY-MM-DD`. */
   readonly date: string;
