@@ -13,7 +13,6 @@ export interface CallLimits {
   readonly feedForward: GroupConfig['feed_forward'];
 }
 
-/** What is needed to interpret the answer to a call. */
 export interface AnswerSource {
   readonly upstream: Upstream;
   /** The call went to a member of a group, so the caller is not responsible for its key. */

@@ -5,7 +5,6 @@ import type { AuthenticatedCall } from './call.ts';
 import type { Located } from './locate.ts';
 import { rejected, type Answered, type Rejected } from './result.ts';
 
-/** Maximum characters of the upstream's message that are quoted. */
 const QUOTED_MAX = 300;
 
 const NOT_SERVED: ReadonlySet<number> = new Set([404, 405]);

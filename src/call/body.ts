@@ -32,7 +32,6 @@ export class CallBody {
   #isUnpacked = false;
   #uses = 1;
 
-  /** Whether any of the body was taken from the request. */
   get isTaken(): boolean {
     return this.#asCalled !== null;
   }
@@ -58,7 +57,6 @@ export class CallBody {
     return this.#isUnpacked ? null : headers.get('content-encoding');
   }
 
-  /** Whether the caller is still sending it. */
   get isComing(): boolean {
     return this.#now.isComing;
   }
@@ -79,7 +77,6 @@ export class CallBody {
     return this.#now.sent;
   }
 
-  /** Whether the remaining body is checked in transit. */
   get isWatched(): boolean {
     return this.#now.watch !== null;
   }
@@ -124,7 +121,6 @@ export class CallBody {
     return this.#now.reservation?.rest(pool) ?? true;
   }
 
-  /** Ends the queued state of the body. */
   move(): void {
     this.#now.reservation?.move();
   }
@@ -136,7 +132,6 @@ export class CallBody {
     this.#dropCopy();
   }
 
-  /** The request with the current body, for another read. */
   readAgain({ url, method, signal, headers: asSent }: Request): Request {
     const form = this.#now;
     const headers = new Headers(asSent);

@@ -32,7 +32,6 @@ interface RefusalAnswer {
   readonly answer: Answered;
 }
 
-/** Maximum number of returns to the queue after a refusal of this kind. */
 export function reentriesMaxOf(kind: RefusalKind): number {
   return kind === 'concurrency' ? MANY_KEYS_REENTRIES_MAX : REENTRIES_MAX;
 }
@@ -48,7 +47,6 @@ function sdkRetriesIn(headers: Headers): number {
   return Math.max(Number(attempt) - 1, 0);
 }
 
-/** The attempts of one call: how many were sent, and why it was retried. */
 export class CallAttempts {
   readonly #headers: Headers;
   #sent = 0;
@@ -86,7 +84,6 @@ export class CallAttempts {
     return isRepeat;
   }
 
-  /** Notes that the address of this upstream serves no calls from here. */
   noteClosed(upstream: Upstream): void {
     this.#closed.push(upstream);
   }

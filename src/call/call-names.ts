@@ -26,7 +26,6 @@ const ANY_MODEL: BodyProof = {
   against: () => null,
 };
 
-/** Names of the default tier. */
 const DEFAULT_TIERS: ReadonlySet<string> = new Set([
   '',
   'auto',
@@ -172,7 +171,6 @@ export class CallNamesReader implements NamesOfCall {
   }
 }
 
-/** The names of a call whose body was already read. */
 export class ReadNames implements NamesOfCall {
   readonly isUnread = false;
   readonly model: string | null;

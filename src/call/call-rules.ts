@@ -13,7 +13,6 @@ import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
 
 const DEFAULTS = groupSchema.parse({ name: 'defaults' });
 
-/** Rules that the groups of a call set for it while it is in flight. */
 export interface CallRules {
   readonly hold: HoldLimits;
   readonly retries: GroupConfig['retries'];

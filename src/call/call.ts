@@ -24,13 +24,11 @@ export interface ProxyCall {
   /** Schedules on the call's own clock. */
   readonly after: Schedule;
   readonly body: CallBody;
-  /** Lets the answer begin before the upstream has responded. */
   readonly early: EarlyAnswer;
   /** Facts found so far, by which a refusal of the call is counted. */
   readonly found: FoundFacts;
 }
 
-/** A call whose caller is authenticated and whose headers are parsed. */
 export interface AuthenticatedCall extends ProxyCall {
   readonly kind: 'known';
   readonly caller: Caller;

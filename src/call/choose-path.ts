@@ -18,7 +18,6 @@ import { rejected, type Rejected } from './result.ts';
 
 const NO_HEADERS = new Headers();
 
-/** The destination of a unified call. */
 export interface ChosenPath {
   readonly kind: 'chosen';
   readonly upstream: Upstream;
@@ -33,12 +32,10 @@ export function isUnified({ pathname }: URL): boolean {
   return pathname.startsWith('/v1/') && pathname.length > '/v1/'.length;
 }
 
-/** The dialect of a unified route. */
 export function unifiedShape(path: string): UnifiedShape {
   return /^\/v1\/messages(\/|$)/.test(path) ? 'anthropic' : 'openai';
 }
 
-/** The dialect in which the caller expects an error. */
 export function errorShape(
   { method, headers = NO_HEADERS }: Pick<Request, 'method'> & Partial<Pick<Request, 'headers'>>,
   url: URL,

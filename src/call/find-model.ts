@@ -22,7 +22,6 @@ export const REQUIRES_MODEL: BodyProof = {
   against: () => null,
 };
 
-/** Returns whether the body of a call must be searched for its model. */
 export function looksIntoBody(
   { limited, model, socket }: Operation,
   rule: ModelRule,

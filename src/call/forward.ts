@@ -146,7 +146,6 @@ export async function forward(sending: Sending): Promise<AttemptResult> {
   return answered(response, signed, isAboutKey(candidate));
 }
 
-/** Reads the answer of a call that was sent, or why there is none. */
 function readSent(
   sending: Sending,
   held: HeldCall,
@@ -216,7 +215,6 @@ function settlingOf(
   };
 }
 
-/** Settles a call that ends, and releases its slots. */
 function settling(
   { admission, metering }: Sending,
   held: HeldCall,

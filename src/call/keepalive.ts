@@ -29,7 +29,6 @@ const ERROR_CHARACTERS_MAX = 8_192;
 
 const encoder = new TextEncoder();
 
-/** How a queued stream is kept alive. */
 export interface Keepalive {
   readonly shape: FrameShape;
   readonly model: string | null;
@@ -79,7 +78,6 @@ export async function keptAlive(
 
 const A_SLOT = 'a slot';
 
-/** Wait reasons in the words of a comment. */
 const WAITED_FOR: Readonly<Record<WaitCause, string>> = {
   slots: A_SLOT,
   order: A_SLOT,
@@ -100,7 +98,6 @@ function estimateWords(estimateMs: number | null, quietMs: number | undefined): 
   return `no estimate: no call has ended for ${Math.floor(quietMs / 1_000)} s`;
 }
 
-/** The queue position that was reported last. */
 export class LastPosition implements PositionListener {
   readonly everyMs: number;
   #text = `waiting for ${A_SLOT}`;
@@ -114,7 +111,6 @@ export class LastPosition implements PositionListener {
     this.#text = `waiting for ${what}: ${position} ahead, ${estimateWords(estimateMs, quietMs)}`;
   }
 
-  /** A comment of the event stream. */
   get comment(): string {
     return `: headgate ${this.#text}\n\n`;
   }

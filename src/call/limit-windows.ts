@@ -4,7 +4,6 @@ import { refillAfterRefusal, type FeedForwardOptions } from '../upstream/refusal
 import { MINUTE_MS, type Refill } from '../upstream/refusal/header-families.ts';
 import { isInWholeSeconds } from '../upstream/refusal/reset-time.ts';
 
-/** Maximum limits that an isolate remembers. */
 const REMEMBERED_MAX = 1_000;
 
 /** Tolerance between equal resets: most headers count whole seconds. */
@@ -178,7 +177,6 @@ interface UnansweredCalls {
 
 const underWay = new BoundedMap<string, UnansweredCalls>(REMEMBERED_MAX);
 
-/** How long the recent maximum of concurrent calls counts. */
 const PEAK_MS = 10_000;
 
 /**

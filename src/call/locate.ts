@@ -45,7 +45,6 @@ import {
   unserved,
 } from './socket/upgrade.ts';
 
-/** The upstream of a call, and what it requests there. */
 export interface Located {
   readonly kind: 'located';
   readonly upstream: Upstream;
@@ -64,7 +63,6 @@ export interface Located {
   readonly isStream: boolean;
 }
 
-/** Facts by which the upstream of a call to `/v1` was chosen. */
 interface ChosenBy {
   readonly model: string | null;
   readonly prefix: string;

@@ -28,7 +28,6 @@ export function refusalFields(
   };
 }
 
-/** The upstream that refused a call, or the member of its group. */
 export function placeOf({ located, members, member }: Candidate): string {
   return member === null ? located.upstream.id : `${members?.group ?? ''}#${member.id}`;
 }

@@ -87,10 +87,8 @@ export async function measure(
   return { kind: 'measured', metering };
 }
 
-/** The expected use of a call, as each of its groups counts it. */
 export type UseEstimator = Pick<Metering, 'estimateFor' | 'rejectUnpriced' | 'rejectTier'>;
 
-/** A member of a group, with the call's route there. */
 interface MeteredMember {
   readonly id: string;
   readonly located: Located;
@@ -128,7 +126,6 @@ type EstimatedUse = Omit<BodyEstimate, 'leastInputTokens'> &
  */
 const unremovable = new Set<string>();
 
-/** Maximum characters of an upstream's header in a log line. */
 const LOGGED_CHARS_MAX = 100;
 
 /** The usage of one call before, during and after it, as each of its groups counts it. */

@@ -49,7 +49,6 @@ function holdsKey({ key }: AuthenticatedCall['caller']): boolean {
   return key !== null && key.groups.length > 0;
 }
 
-/** A call at an upstream, with the model that its header names. */
 interface ModelRequest {
   readonly said: string | null;
   readonly upstream: Upstream;

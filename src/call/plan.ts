@@ -29,7 +29,6 @@ export interface Candidate {
   readonly call: AuthenticatedCall;
   readonly located: Located;
   readonly key: UpstreamKey;
-  /** The call as groups see it. */
   readonly routed: RoutedCall;
   /** The pools in which it needs a slot, narrowest first. */
   readonly placements: readonly Placement[];
@@ -48,7 +47,6 @@ export interface Candidate {
 /** The key of a call whose member is not known yet. */
 const NO_KEY: UpstreamKey = { injected: null, fingerprint: null };
 
-/** Plans a call at an upstream: its key, its groups and their rules. */
 export async function planAt(
   call: AuthenticatedCall,
   located: Located,
@@ -123,7 +121,6 @@ export function withOwnPartitions(
   });
 }
 
-/** A call at the member where it was granted. */
 export function atMember(candidate: Candidate, member: MemberRoute): Candidate {
   const { located, injected } = member;
   return { ...candidate, located, key: { injected, fingerprint: null }, member };

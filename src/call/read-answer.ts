@@ -33,7 +33,6 @@ import {
 import { readLimitHints, SentLimitHeaders } from '../upstream/refusal/limit-headers.ts';
 import type { RefusalRules } from '../upstream/refusal/refusal-table.ts';
 
-/** An upstream's answer, and what it means for the call. */
 export interface AnswerRead {
   /** null if the call was served, or the error is the caller's mistake. */
   readonly refusal: UpstreamRefusal | null;
@@ -74,7 +73,6 @@ function errorIn(text: string): string | null {
   return typeof judgement === 'object' ? judgement.error : null;
 }
 
-/** Reads the error that an event of a WebSocket reports. */
 export function readFailedEvent(event: string, source: AnswerSource): UpstreamRefusal | null {
   const error = errorIn(event);
   const answer = { status: 200, headers: new Headers() };
@@ -164,7 +162,6 @@ function classifyError(
   });
 }
 
-/** A failure of the upstream after the answer had begun. */
 const FAILED_LATE: UpstreamRefusal = { ...BROKEN, scope: 'model', isOfApi: true };
 
 /**

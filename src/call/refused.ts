@@ -149,7 +149,6 @@ export async function tooSlow(sending: Sending): Promise<NotServed> {
 
 const SLOW: NotServed = { kind: 'again', where: 'elsewhere', isSlow: true };
 
-/** The status that is reported for an attempt at a slow upstream. */
 const SLOW_STATUS = 504;
 
 /** Timeout in milliseconds for the first content of a call that can be sent elsewhere. null if there is none. */

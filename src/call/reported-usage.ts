@@ -10,7 +10,6 @@ import { createReportMeter, type UsageMeter } from '../upstream/usage/usage-mete
 import type { Settle } from './acquire/admission.ts';
 import type { Located } from './locate.ts';
 
-/** The methods of a meter that a settlement needs. */
 type EndedMeter = Pick<UsageMeter, 'end' | 'isLost'>;
 
 interface Billed {
@@ -37,7 +36,6 @@ export class ReportedUsage {
     this.#member = member;
   }
 
-  /** The usage of the same call at a member of its group. */
   at(place: { readonly located: Located; readonly member: { readonly config: MemberConfig } }) {
     return new ReportedUsage(place.located, this.#billed, place.member.config);
   }
@@ -97,7 +95,6 @@ export class ReportedUsage {
   }
 }
 
-/** The settlement of a call without a report. */
 const UNREPORTED: Settlement = {
   requests: 1,
   inputTokens: 0,

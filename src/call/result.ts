@@ -73,7 +73,6 @@ export type AttemptResult = Answered | Rejected | NotServed | Moved | CallerLeft
 
 export type FinalResult = Answered | Rejected | CallerLeft;
 
-/** The status of an answer whose caller has left. */
 export const LEFT_STATUS = 499;
 
 export const LEFT: CallerLeft = { kind: 'left' };

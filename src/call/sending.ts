@@ -11,7 +11,6 @@ import type { CandidateAttempt } from './call-attempts.ts';
 type AnswerMetering = Pick<Metering, 'meterFor' | 'pipeFor' | 'settlement' | 'withoutPacking'> &
   Partial<Pick<Metering, 'asking' | 'notServed'>>;
 
-/** A call that has its slots, and everything that it needs to be sent. */
 export interface Sending {
   readonly candidate: Candidate;
   readonly turn: CandidateAttempt;

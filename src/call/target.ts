@@ -20,7 +20,6 @@ import {
 import type { Env } from '../env.ts';
 import type { Candidate } from './plan.ts';
 
-/** Where and how a call is sent. */
 export interface CallTarget {
   readonly url: string;
   readonly headers: Headers;
@@ -42,7 +41,6 @@ export function droppedHeader({ dropped }: CallTarget): AnswerHeaders {
   return { 'headgate-dropped': names.slice(0, DROPPED_MAX) };
 }
 
-/** Makes the target of a call, with the right key in the right place. */
 export function targetOf(outgoing: Outgoing): CallTarget {
   const { call, located } = outgoing;
   const { request, url, env, caller } = call;

@@ -42,11 +42,9 @@ export function waitsUntil(
 
 export interface GrantedMember {
   readonly id: string;
-  /** Version of the configuration that contains it. */
   readonly configVersion: number;
 }
 
-/** The settlement of a call as one of its groups counts it. */
 export type Settle = (placement: Placement) => Settlement;
 
 /** The slots of a call in all its groups, including permissions to run without one. */

@@ -51,7 +51,6 @@ import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
-/** How long a cancellation may take before it counts as lost. */
 const CANCEL_LOST_MS = 3_000;
 
 export interface AdmitContext {
@@ -80,7 +79,6 @@ export interface AdmitContext {
   readonly isOfSeveral?: boolean;
 }
 
-/** The properties of one attempt to acquire a slot. */
 export interface AcquireOptions extends Round {
   readonly isTry: boolean;
   readonly waitsElsewhere: boolean;
@@ -120,7 +118,6 @@ export type AdmittedOne =
 /** A slot of a call in one group, or the permission to run without one. */
 export type AdmittedSlot = Extract<AdmittedOne, { kind: 'admitted' }>;
 
-/** Releases what a call holds of one group. */
 export async function endSlot(
   { placement, by }: AdmittedSlot,
   outcome: LeaseOutcome,

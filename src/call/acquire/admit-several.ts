@@ -36,7 +36,6 @@ interface WaitingSlot {
   readonly endGapMs: number | null;
 }
 
-/** A group where a call would have to wait. */
 interface GroupWait {
   readonly placement: Placement;
   /** Expected wait in milliseconds. Infinity if it cannot be estimated. */
@@ -59,7 +58,6 @@ const FULL_MAX = 1_000;
 /** Groups that declined an attempt of a caller, with the expected waits there, as far as this isolate knows. */
 const fullGroups = new Map<string, { readonly at: number; readonly waitMs: number }>();
 
-/** Acquires the slots of a call in several groups. */
 export async function admitToSeveral(
   call: RoutedCall,
   ticket: CallTicket,

@@ -19,7 +19,6 @@ export interface Bypass {
   readonly end: () => void;
 }
 
-/** Returns whether calls may bypass a group at all. */
 export function mayBypass({ config }: Placement): boolean {
   return (config?.on_unavailable ?? 'reject') !== 'reject';
 }

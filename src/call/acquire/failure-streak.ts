@@ -1,4 +1,3 @@
-/** The number of equal failures in a row, and when they began. */
 interface FailureRun {
   readonly times: number;
   readonly since: number;
@@ -28,7 +27,6 @@ export function isCapped(error: unknown): boolean {
   return typeof message === 'string' && ACCOUNT_CAPPED.test(message);
 }
 
-/** Returns whether a message was refused because of overload. */
 export function isOverload(error: unknown): boolean {
   const { overloaded, message } = (error ?? {}) as { overloaded?: unknown; message?: unknown };
   return overloaded === true || (typeof message === 'string' && ACCOUNT_OVERLOADED.test(message));

@@ -42,7 +42,6 @@ export class HeldSlots<Slot extends PlacedSlot> {
   readonly #after: Schedule;
   readonly #giveBack: (slot: Slot, fullElsewhere: Full | null) => void;
   readonly #held = new Map<Placement, HeldSlotEntry<Slot>>();
-  /** Groups where the call has released a slot. */
   readonly #gaveBack = new Set<Placement>();
   #returns = 0;
 
@@ -140,7 +139,6 @@ export function longestOf<Each extends { readonly waitMs: number }>(waits: reado
   return waits.reduce((longest, one) => (one.waitMs > longest.waitMs ? one : longest));
 }
 
-/** Names of the other pools in which a call has no slot yet. */
 export function othersOf(missing: readonly Placement[], placement: Placement): string[] {
   return missing.filter((one) => one !== placement).map(nameOf);
 }

@@ -31,7 +31,6 @@ const RENEW_AGAIN_MS = 1_000;
 /** How long a release, or an attempt to resume, may take before it counts as lost. */
 const ANSWER_LOST_MS = 3_000;
 
-/** How a lease ended, as far as its holder knows. */
 export type LeaseEnd = Pick<CallEnd, 'outcome' | 'status' | 'reason' | 'used'>;
 
 /** The answer that holds a lease. Without a stub it is a prefetched slot, which no answer holds yet. */
@@ -47,7 +46,6 @@ interface HeldSince {
   readonly ttlMs: number;
 }
 
-/** The methods of a lease that its call needs. */
 export type CallLease = Pick<
   LeaseHolder,
   | 'leaseId'
@@ -72,12 +70,10 @@ export class LeaseHolder {
   #self: ResumeRequest;
   readonly #ctx: Background;
   readonly #after: Schedule;
-  /** The answer that holds the lease. */
   #granted: HeldBy;
   readonly #grantedAt: number;
   /** When the last acknowledged renewal was sent, or when the lease was granted. */
   #renewedAt: number;
-  /** How long the lease lasts without a renewal. */
   #ttlMs: number;
   readonly #onKnown: () => void;
   #status: number | null = null;
@@ -261,7 +257,6 @@ export class LeaseHolder {
     }
   }
 
-  /** The notes to send with a release. Most have none. */
   #notesToSend(): [notes?: CallNotes] {
     return this.#notes === undefined ? [] : [this.#notes];
   }

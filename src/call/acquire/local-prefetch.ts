@@ -35,13 +35,11 @@ export interface LocalSlot {
   readonly attachment: number;
 }
 
-/** A call on a prefetched slot, as it is reported. */
 export type PrefetchedCall = Pick<
   PrefetchedCalls,
   'caller' | 'tenant' | 'agent' | 'upstream' | 'model' | 'lane'
 > & { readonly leaseId: string };
 
-/** Calls of one kind, added up. */
 interface PrefetchedCallSum {
   readonly of: Pick<
     PrefetchedCalls,
@@ -236,7 +234,6 @@ export class LocalPrefetch {
     this.#isGone ||= isGone;
   }
 
-  /** Removes all unused slots, to release them. */
   takeFree(): LocalSlot[] {
     return this.#free.splice(0);
   }

@@ -6,7 +6,6 @@ import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 export type GrantedAnswer = Extract<AcquireAnswer, { kind: 'granted' }>;
 
-/** The failure of an acquire call, by the transport or the object. */
 interface Failed {
   readonly kind: 'failed';
   readonly overloaded: boolean;
@@ -28,7 +27,6 @@ export interface GrantedTurn {
   readonly late: readonly Promise<AcquireEnd>[];
 }
 
-/** The next event for a call that waits for its slot. */
 export type WaitStep =
   | GrantedTurn
   | Exclude<AcquireEnd, { kind: 'granted' }>

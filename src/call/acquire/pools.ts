@@ -43,7 +43,6 @@ export function poolSourceOfHeld(env: Env, placement: Placement, table: RoutingT
   return poolSource(env, placement, table, mayShare || isUnverified(env, placement));
 }
 
-/** Whether a pool may still be unverified. */
 export function isUnverified(env: Env, placement: Placement): boolean {
   return env.TRIALS !== undefined && isVerifiedLater(placement) && !isKnownVerified(placement);
 }

@@ -9,13 +9,11 @@ import type { LocalPrefetch, LocalSlot } from './local-prefetch.ts';
 import type { PoolSource } from './pools.ts';
 import { releasePausesMs, resumeRetryMs } from './retry-delays.ts';
 
-/** How often a keeper checks whether its prefetch is used. */
 const LOOK_EVERY_MS = 250;
 
 /** Maximum time for which one request keeps a prefetch. Work after an answer may run for half a minute. */
 const KEPT_MAX_MS = 25_000;
 
-/** How long a message may take before it counts as lost. */
 const ANSWER_LOST_MS = 3_000;
 
 /**

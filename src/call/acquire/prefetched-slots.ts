@@ -15,7 +15,6 @@ const PREFETCHES_MAX = 1_000;
  */
 const prefetches = new Map<string, LocalPrefetch>();
 
-/** Access to a pool within one request. */
 export interface PrefetchContext {
   readonly name: string;
   readonly pool: PoolSource;

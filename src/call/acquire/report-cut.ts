@@ -1,7 +1,6 @@
 import type { CutReason } from '../../core/words/cut.ts';
 import type { Admission } from './admission.ts';
 
-/** Reports to the groups of a call why Headgate cut it. */
 export function reportCut(admission: Admission, status: number, reason: CutReason | null): void {
   if (reason !== null && reason !== 'left') admission.reportAnswer(status, { cut: reason });
 }

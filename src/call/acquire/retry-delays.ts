@@ -50,7 +50,6 @@ export function firstRetryMs(position: number | null, random: Random = Math.rand
   return HOLDERS_FIRST_MS + byPlaceMs * (BY_PLACE_MIN + (1 - BY_PLACE_MIN) * random());
 }
 
-/** The delay of an acquire call after `retries` earlier retries. */
 export function retryMs(retries: number, random: Random = Math.random): number {
   return backOff(RETRY_MS, RETRY_MAX_MS, retries, random);
 }

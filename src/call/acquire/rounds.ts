@@ -1,11 +1,9 @@
-/** One round in which a call asks its pools. */
 export interface Round {
   readonly ticketId: string;
   /** The first attempt number of the round. Attempts of earlier rounds may have ended. */
   readonly attempt: number;
 }
 
-/** Attempts that `acquireSlot` may use up before the next round. */
 const ATTEMPTS_PER_ROUND = 10;
 
 /**

@@ -12,7 +12,6 @@ const SLICE_SHORT_MS = 2_000;
 /** How long before the end of its slice or wait the Worker asks again, so that its queue position never expires. */
 export const CALL_AHEAD_MS = 1_000;
 
-/** The place of a queued call, as its group reports it. */
 export interface PositionUpdate extends Pick<PendingAnswer, 'position' | 'waitsFor' | 'quietMs'> {
   /** null if it cannot be estimated. */
   readonly estimateMs: number | null;
@@ -20,7 +19,6 @@ export interface PositionUpdate extends Pick<PendingAnswer, 'position' | 'waitsF
 
 type PendingAnswer = Extract<AcquireAnswer, { kind: 'pending' }>;
 
-/** Reads the place from an answer of a group. */
 export function placeIn({
   estimateMs,
   isUnforeseen,
@@ -29,7 +27,6 @@ export function placeIn({
   return { ...place, estimateMs: isUnforeseen === true ? null : estimateMs };
 }
 
-/** Receives periodic queue-position updates. */
 export interface PositionListener {
   readonly everyMs: number;
   report(place: PositionUpdate): void;

@@ -40,7 +40,6 @@ interface Overloaded extends MayBypass {
   readonly mayBeKnown: boolean;
 }
 
-/** The result of asking for a slot. */
 export type SlotEnd =
   | GrantedTurn
   | {
@@ -64,7 +63,6 @@ export type SlotEnd =
   /** The caller has left, and the ticket is cancelled. */
   | { readonly kind: 'left' };
 
-/** Ask again after this time. */
 interface AskAgain extends MayBypass {
   readonly kind: 'again';
   readonly restMs: number;
@@ -85,7 +83,6 @@ export class SlotWait {
   readonly #streak = new FailureStreak();
   #attempt: number;
   #sliceMs: number;
-  /** When the last acquire call was made. */
   #askedAt = 0;
   #hasArrived = false;
   #mayBeKnown = false;

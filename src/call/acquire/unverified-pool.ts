@@ -19,7 +19,6 @@ import type { Settlement } from '../../core/words/usage.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { noteVerified } from '../identity/verified-pools.ts';
 
-/** The part of a pool that a call needs. */
 export type CallPool = Pick<
   GroupRpc,
   | 'acquire'
@@ -33,7 +32,6 @@ export type CallPool = Pick<
   | 'status'
 >;
 
-/** How an unverified pool is reached, before and after its verification. */
 interface UnverifiedPoolAccess {
   readonly of: ListedPool;
   readonly trials: () => VerificationRpc;

@@ -3,7 +3,6 @@ import type { WaitReason } from '../../core/parts/decision-log.ts';
 
 export interface Waited {
   readonly group: string;
-  /** Why it was not granted immediately there. */
   readonly reason: WaitReason;
   readonly ms: number;
 }

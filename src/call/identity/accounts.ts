@@ -23,7 +23,6 @@ const HOMES_MAX = 5_000;
 /** Maximum characters of a header that names an account. */
 const VALUE_LENGTH_MAX = 200;
 
-/** How long the directory may take to return the account of a key. */
 const ANSWER_MS_MAX = 1_000;
 
 /**

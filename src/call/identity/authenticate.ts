@@ -9,7 +9,6 @@ import { fingerprint, gatewayKeyHash } from '../../runtime/digests.ts';
 import { refusedKey, requiresKey } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
-/** The authenticated sender of a call. */
 export interface Caller {
   /** Name for fairness and costs: a gateway key's id, otherwise the fingerprint of the provider key. */
   readonly id: string;
@@ -26,11 +25,9 @@ export interface Caller {
   readonly keyIds: readonly string[];
 }
 
-/** The key that an upstream receives. */
 export interface UpstreamKey {
   /** The operator's key to inject. null if the caller's is forwarded unchanged. */
   readonly injected: string | null;
-  /** Fingerprint of the key that the upstream receives. */
   readonly fingerprint: string | null;
 }
 

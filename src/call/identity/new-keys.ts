@@ -58,7 +58,6 @@ interface NewKeyCalls {
 const underWay = new Map<string, NewKeyCalls>();
 let unknownWaiting = 0;
 
-/** A place for a call with an unverified key. */
 export interface NewKeySeat {
   readonly kind: 'taken';
   /** Must be called when the call has its answer. */
@@ -147,7 +146,6 @@ export function noteKeyAnswer(
   }
 }
 
-/** Delays a call with an unknown gateway key before it is rejected. */
 export async function delayUnknownKey(call: NewKeyRequest): Promise<void> {
   const delayMs = delayFor(countRefused(call));
   if (delayMs === 0 || unknownWaiting >= UNKNOWN_WAITING_MAX) return;
@@ -182,7 +180,6 @@ function rejectForNow(key: string): Rejected {
   return rejected({ reason: 'busy', message, retryAfterMs: RETRY_AFTER_MS });
 }
 
-/** The place of a call whose key needs none. */
 export const NO_PLACE: NewKeySeat = { kind: 'taken', leave() {} };
 
 function recentlyRefused(call: NewKeyRequest): number {

@@ -174,7 +174,6 @@ interface DeclinedLease {
   readonly waitMs: number;
 }
 
-/** The lease is queued in that group. */
 type ParkedIn = ParkedById & { readonly group: string };
 
 type TakenLease = PlacedLease | ParkedIn | Rejected | Moved | CallerLeft | DeclinedLease;

@@ -124,7 +124,6 @@ export async function releaseAll(
   return left.flat();
 }
 
-/** Reports to a pool of a lease what its holder has received. */
 export async function reportTo(
   call: LeaseContext,
   lease: LeaseToken,

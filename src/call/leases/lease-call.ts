@@ -29,7 +29,6 @@ export interface LeaseCallRequest {
   readonly signal: AbortSource;
   readonly env: Env;
   readonly ctx: Background;
-  /** Facts found so far, by which a refusal is counted. */
   readonly found: FoundFacts;
 }
 

@@ -33,7 +33,6 @@ export interface PoolHold extends PoolAt {
   readonly wantsServed?: true;
 }
 
-/** The history of a call, kept from one request to the next. */
 interface TokenHistory {
   /** The caller, whose key must present the token. */
   readonly caller: string;
@@ -66,13 +65,11 @@ export interface LeaseToken extends TokenHistory {
   readonly pools: readonly PoolHold[];
 }
 
-/** Writes the token with which a lease is renewed and released. */
 export function sealLease(fingerprintKey: string, lease: LeaseToken): Promise<string> {
   const id = lease.pools.at(0)?.leaseId ?? lease.ticketId;
   return sealToken(fingerprintKey, 'lease', id, { version: VERSION, ...lease });
 }
 
-/** Writes the token of a queue position. */
 export function sealTicket(fingerprintKey: string, ticket: TicketToken): Promise<string> {
   return sealToken(fingerprintKey, 'ticket', ticket.ticketId, { version: VERSION, ...ticket });
 }

@@ -26,7 +26,6 @@ export interface LeaseMember {
   readonly member: GroupMember;
 }
 
-/** A requested lease with its groups and rules. */
 export interface LeasePlan {
   readonly kind: 'planned';
   readonly call: AuthenticatedCall;
@@ -71,7 +70,6 @@ export const NOWHERE: Upstream = {
   via: null,
 };
 
-/** Plans a lease like a proxied call: its groups and their rules. */
 export async function planLease(
   call: AuthenticatedCall,
   wanted: WantedLease,

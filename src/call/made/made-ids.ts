@@ -23,7 +23,6 @@ const REMEMBERED_MAX = 2_000;
 
 const remembered = new BoundedMap<string, string>(REMEMBERED_MAX);
 
-/** Records that an upstream created these objects for a caller. */
 export async function noteMade(
   call: AuthenticatedCall,
   { id: upstream }: Upstream,

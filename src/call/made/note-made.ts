@@ -37,7 +37,6 @@ export function noterOf(
   };
 }
 
-/** Records the ids that a reader finds. */
 export function noting(reader: RunReader, note: NoteMade | null): RunReader {
   return note === null ? reader : new NotingReader(reader, note);
 }

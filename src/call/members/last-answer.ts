@@ -4,7 +4,6 @@ import type { Schedule } from '../../runtime/call-clock.ts';
 import { bytesWithin } from '../../upstream/body/bounded-body.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
 
-/** Maximum bytes of a refusal that is kept. */
 const BYTES_MAX = 32_768;
 
 /** Timeout for the remainder of a refusal whose beginning was read. */

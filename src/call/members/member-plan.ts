@@ -15,7 +15,6 @@ import { operationOf } from '../operation-of.ts';
 import { mayBeRenamed } from '../renamed-body.ts';
 import { rejected, type Rejected } from '../result.ts';
 
-/** A member that may serve a call, and the call's route there. */
 export interface MemberRoute {
   readonly kind: 'place';
   readonly id: string;
@@ -28,7 +27,6 @@ export interface MemberRoute {
   readonly bodyModel: string | null;
 }
 
-/** The members that may serve a call, and those that cannot. */
 export interface MemberPlan {
   readonly kind: 'members';
   readonly group: string;

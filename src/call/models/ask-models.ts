@@ -23,7 +23,6 @@ export const ASK_TIMEOUT_MS = 15_000;
 /** Maximum length of a list with all its pages. */
 const LIST_BYTES_MAX = 4 * 1_024 * 1_024;
 
-/** Maximum pages of a list that are read. */
 const PAGES_MAX = 50;
 
 interface ModelListRequest {

@@ -40,7 +40,6 @@ export interface ListedModel {
   readonly model: Model;
 }
 
-/** The models that a caller may use. */
 export interface ListedModels {
   readonly models: readonly ListedModel[];
   /** Upstreams whose models are missing, entirely or in part, and why. */
@@ -168,7 +167,6 @@ function isShared({ isKeyless }: Upstream, { injected }: UpstreamKey): boolean {
   return isKeyless || injected !== null;
 }
 
-/** The headers of the request for an upstream's list. */
 function headersFor(upstream: Upstream, key: UpstreamKey, call: AuthenticatedCall): Headers {
   const { credentials } = call.caller;
   const { injected } = key;

@@ -4,7 +4,6 @@ export interface Model {
   readonly [field: string]: unknown;
 }
 
-/** One page of an upstream's list of models. */
 export interface ModelPage {
   readonly models: readonly Model[];
   /** Query parameters that request the next page. null if this is the last one. */

@@ -16,7 +16,6 @@ const VARY = [
   'x-goog-api-client',
 ].join(', ');
 
-/** Maximum length of the header that names what is missing. */
 const MISSING_MAX = 1_000;
 
 /** Parameters that request a part of a list, with a dialect's own name first. */
@@ -26,7 +25,6 @@ const PARAMETERS: Record<ModelsDialect, Record<'limit' | 'after' | 'before', rea
   gemini: { limit: ['pageSize', 'page_size'], after: ['pageToken', 'page_token'], before: [] },
 };
 
-/** Answers with a list of models, or with the requested page of it. */
 export function listAnswer(
   { models, missing }: ListedModels,
   dialect: ModelsDialect,
@@ -107,7 +105,6 @@ function limitIn(
   return rejected({ reason: 'field_invalid', message });
 }
 
-/** The index of the model that a cursor names. */
 function cursorIn(
   query: URLSearchParams,
   names: readonly string[],

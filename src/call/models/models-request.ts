@@ -3,7 +3,6 @@ import type { RoutingTable } from '../../config/snapshots.ts';
 
 /** A request for the list of models (`id` is null) or for one of them. */
 export interface ModelsRequest {
-  /** The dialect in which the caller expects the answer. */
   readonly dialect: ModelsDialect;
   readonly id: string | null;
 }

@@ -8,7 +8,6 @@ import type { Settlement } from '../../core/words/usage.ts';
 /** Maximum length of a text. Callers choose some of them, and all texts of a point may have 16 KB. */
 const TEXT_LENGTH_MAX = 200;
 
-/** The subject of a point: a call in one of its groups. */
 export type AnalysedCall = Pick<
   ResumeRequest,
   'group' | 'upstream' | 'model' | 'tenant' | 'caller' | 'lane' | 'member'
@@ -40,7 +39,6 @@ export function noteEnd({ ANALYTICS: dataset }: Env, call: AnalysedCall, end: Ca
   }
 }
 
-/** Writes the same for a call that a group rejected. */
 export function noteRejection(
   env: Env,
   call: AnalysedCall,

@@ -14,7 +14,6 @@ import type { RefusedRequest } from './note-refusal.ts';
 /** Maximum callers between two flushes. Further ones are counted together for each upstream. */
 const CALLERS_MAX = 256;
 
-/** Maximum time for the directory to accept the counts. */
 const ANSWER_MS_MAX = 5_000;
 
 interface Count {
@@ -29,12 +28,10 @@ let callers = 0;
 const ofNew = new BehindCalls({ firstMs: 1_000, everyMs: 10_000, flush });
 const ofKnown = new BehindCalls({ firstMs: 1_000, everyMs: 60_000, flush });
 
-/** Maximum callers that are remembered as known. */
 const KNOWN_MAX = 2_000;
 
 const known = new BoundedSet<string>(KNOWN_MAX);
 
-/** Counts a served call, if its caller has no gateway key. */
 export function noteIfKeyless(
   call: Pick<RefusedRequest, 'env' | 'ctx'>,
   { caller, located }: FoundFacts,

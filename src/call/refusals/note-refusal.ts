@@ -22,7 +22,6 @@ import { RefusalSums, type RefusedCallCount } from './refusal-sums.ts';
 const FIRST_MS = 1_000;
 const EVERY_MS = 10_000;
 
-/** Maximum time for the directory to accept the sums. */
 const ANSWER_MS_MAX = 5_000;
 
 const MODEL_LENGTH_MAX = 100;

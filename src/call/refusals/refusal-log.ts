@@ -12,7 +12,6 @@ const LINES_MAX = 20;
 /** Maximum facts whose last line is remembered. */
 const REMEMBERED_MAX = 512;
 
-/** The last line with some facts, and the calls since. */
 interface LastLine {
   readonly at: number;
   readonly leftOut: number;

@@ -14,7 +14,6 @@ const IN_LINES: ReadonlySet<string> = new Set([
   'application/jsonl',
 ]);
 
-/** Returns whether an answer reports a run's state event by event. */
 export function isRunStream({ ok, body, headers }: Response): boolean {
   return ok && body !== null && IN_LINES.has(mediaType(headers.get('content-type')));
 }

@@ -5,7 +5,6 @@ import { noterOf } from '../made/note-made.ts';
 import { lookForMade } from './look-for-made.ts';
 import { holdRun, mayStartRun, type CheckedAnswer } from './hold-run.ts';
 
-/** Searches an answer for a run. */
 export type RunWatch = (
   admission: Admission,
   answer: Response,

@@ -19,7 +19,6 @@ import { isModelBound } from './session-guard.ts';
 /** Returns why a WebSocket must end. null if it may stay open. */
 type Look = () => Promise<CutReason | null>;
 
-/** The check of a session that holds its slots. */
 export function sessionLook(candidate: Candidate): Look {
   return lookOnce(candidate.call, (call) => whySessionEnds(call, candidate));
 }

@@ -29,7 +29,6 @@ import { socketPair, switched } from './session.ts';
 import { Turns } from './turns.ts';
 import { isNotSwitched, unserved } from './upgrade.ts';
 
-/** Statuses of upstreams that serve no WebSocket there. */
 const NO_SOCKETS: ReadonlySet<number> = new Set([404, 405, 426, 501]);
 
 /**

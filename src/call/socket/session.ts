@@ -11,7 +11,6 @@ import { openSockets } from './open-sockets.ts';
 import { sessionGuard } from './session-guard.ts';
 import type { SocketUsage } from './socket-usage.ts';
 
-/** A session that the upstream has accepted. */
 export interface Opened {
   readonly held: HeldCall;
   readonly answer: Response;

@@ -158,7 +158,6 @@ export class Turn {
     });
   }
 
-  /** Ends the turn with its connection. */
   cut({ by, code }: SocketEnd, outcome: LeaseOutcome | null = null): Promise<void> {
     const isBroken = by === 'upstream' && isFailure(code);
     if (by !== 'upstream' && by !== 'caller' && by !== 'left') {

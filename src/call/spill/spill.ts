@@ -35,17 +35,14 @@ export function mayServeElsewhere(reason: Reason): boolean {
   return OF_THIS_UPSTREAM.has(reason);
 }
 
-/** One upstream to which the configuration lets a call spill. */
 interface SpillEntry {
   readonly upstream: Upstream;
   /** Name of the model there. null if the caller's name is kept. */
   readonly model: string | null;
 }
 
-/** A call at an upstream to which it may spill. */
 interface SpillCandidate extends Candidate {
   readonly entry: SpillEntry;
-  /** Whether its body must name another model there. */
   readonly renamesBody: boolean;
 }
 

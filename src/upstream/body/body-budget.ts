@@ -4,7 +4,6 @@ import type { AbortSource } from '../../runtime/plain-abort.ts';
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
 
-/** Limits on the bytes of request bodies that one isolate holds. */
 export interface BodyLimits {
   /** Total below which no body waits and none is rejected. */
   readonly freeBytes: number;
@@ -78,7 +77,6 @@ interface ReservedBytes {
   pool: string | null;
 }
 
-/** A part of the budget, held for one body. */
 export class Reservation {
   readonly #budget: BodyBudget;
   readonly #held: ReservedBytes;
@@ -139,7 +137,6 @@ export class Reservation {
     this.#budget.change(this.#held, { bytes: this.bytes, use: 'moves', pool: null });
   }
 
-  /** Called when its room is taken. */
   taken(): void {
     this.#onTaken();
     this.release();
@@ -244,7 +241,6 @@ export class BodyBudget {
     return this.#large.wait(Math.max(held.bytes, this.#longestBytes), now, patienceMs, signal);
   }
 
-  /** Changes the bytes or the use of a reservation. */
   change(held: ReservedBytes, to: ReservedBytes): void {
     this.#add(held, -held.bytes);
     if (held === this.#leader) this.#leader = null;

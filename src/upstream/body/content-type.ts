@@ -1,7 +1,6 @@
 import { listItems, mediaType, parameterOf, parseHeaderValue } from '../../runtime/header-value.ts';
 import { hasOddCharset } from './charset.ts';
 
-/** The form that a body is read as. */
 export type BodyForm =
   | { readonly kind: 'json' }
   | {
@@ -10,7 +9,6 @@ export type BodyForm =
       /** The longest beginning of the boundary that all parsers agree on. Usually it is the whole boundary. */
       readonly stem: string;
     }
-  /** `why` is the reason why the body cannot be read. */
   | { readonly kind: 'hidden'; readonly why: string };
 
 const FORM = 'multipart/form-data';

@@ -5,7 +5,6 @@ import { MORE, unreadable } from './model-scan.ts';
 import type { ModelScan, ScanState } from './model-scan.ts';
 
 export interface BodyScan {
-  /** The state after the last push. */
   readonly state: ScanState;
   /** Whether positions in the state refer to the body as it was received. */
   readonly isPlain: boolean;

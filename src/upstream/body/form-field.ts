@@ -3,7 +3,6 @@ import type { HeaderParameter } from '../../runtime/header-value.ts';
 import { unescaped } from '../transfer/gateway-key.ts';
 import { hasOddCharset } from './charset.ts';
 
-/** A part of a form, as described by its headers. */
 export interface FormField {
   readonly name: string;
   /** Whether its content is the plain value of the field, not a file and not encoded. */

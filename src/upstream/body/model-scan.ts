@@ -45,7 +45,6 @@ export interface ModelScan {
   readonly undecidedBytes: number;
 }
 
-/** Whether further bytes may change the state of a scan. */
 export function goesOn({ kind }: ScanState, depth: Depth): boolean {
   return kind === 'more' || (kind === 'found' && depth === 'thorough');
 }
@@ -74,7 +73,6 @@ export function isModelList(folded: string): boolean {
   return LISTS.has(withoutSeparators(folded)) || folded.startsWith('model[');
 }
 
-/** Whether a name is that of an object with options for a gateway. */
 export function isGatewayOptions(name: string): boolean {
   return GATEWAY_OPTIONS.has(withoutSeparators(foldedName(name)));
 }
@@ -191,7 +189,6 @@ export class BodyModelNames {
 /** Maximum bytes of a model name. A longer one counts as a mistake, because the name is stored in every ticket. */
 export const MODEL_BYTES_MAX = 1_024;
 
-/** The state of a scan that cannot continue. */
 export function unreadable(why: string): ScanState {
   return { kind: 'unreadable', why };
 }

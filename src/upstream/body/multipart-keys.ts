@@ -35,7 +35,6 @@ class MultipartKeyScan implements KeyScan {
   #isDashed = false;
   /** Number of bytes of the current header line, without its end. */
   #lineBytes = 0;
-  /** Number of bytes of the current part. */
   #partBytes = 0;
   #names: readonly string[] = [];
   readonly #headers = new Capture(HEADERS_BYTES_MAX);

@@ -4,10 +4,8 @@ import { pump, writePaced, type Pump, type WriteBody } from './pump.ts';
 import { bytesOf, joined } from './chunks.ts';
 import type { BodyWatch } from './watch.ts';
 
-/** Maximum size of a body that is sent in one piece. */
 export const WHOLE_BYTES_MAX = 256 * 1024;
 
-/** A body that is completely in memory, and the reservation for it. */
 interface WholeBody {
   readonly bytes: Uint8Array;
   readonly reservation: Reservation;
@@ -95,13 +93,11 @@ export function contentLengthOf(request: Request): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-/** A body that was read partly or completely. */
 export interface ReadParts {
   readonly chunks: readonly Uint8Array[];
   /** The unread rest. null if everything was read. */
   readonly rest: ReadableStream<Uint8Array> | null;
   readonly contentLength: number | null;
-  /** Memory reserved for the chunks. */
   readonly reservation: Reservation;
   /** Position of the model in the chunks, and whether it is a JSON string. null if the position is unknown. */
   readonly model: { readonly start: number; readonly end: number; readonly isJson: boolean } | null;

@@ -46,7 +46,6 @@ export function packingsOf(contentEncoding: string | null): readonly Packing[] |
   return found.length > DEPTH_MAX ? null : found;
 }
 
-/** Whether a body with this `content-encoding` is plain. */
 export function isPlain(contentEncoding: string | null): boolean {
   return packingsOf(contentEncoding)?.length === 0;
 }

@@ -5,7 +5,6 @@ const PIECE_BYTES = 64 * 1024;
 /** A body that is being sent from memory. */
 export interface Pump {
   readonly readable: ReadableStream<Uint8Array>;
-  /** Aborts it. */
   stop(): void;
 }
 

@@ -31,7 +31,6 @@ export interface BodyProof {
   against(model: string): ErrorReply | null;
 }
 
-/** What to search for in a body. */
 export interface BodySearch {
   /** If false, a body is only searched for gateway keys. */
   readonly wantsModel: boolean;
@@ -78,7 +77,6 @@ export type ModelRead =
 /** Maximum length of a body that is read at once, the cheapest way for the many small ones. */
 const WHOLE_BYTES_MAX = 32 * 1024;
 
-/** The memory and time that a body may take. */
 export interface ReadingRoom {
   readonly budget: BodyBudget;
   /** How long the body may wait to be read. The reading itself is only limited by the signal. */
@@ -192,7 +190,6 @@ function scanFor(
   return wantsStream ? createJsonStreamScan(depth) : createJsonModelScan(depth);
 }
 
-/** The result for a body that cannot be read at all. */
 function hidden(request: Request, why: string, search: BodySearch): ModelRead {
   const isPackedForm = why === UNKNOWN_PACKING && mayHoldKeys(request);
   const message = isPackedForm
@@ -245,7 +242,6 @@ function keyRefusal({ field, isMethod }: KeyFound): string {
   return `${what} a gateway key, which must not reach an upstream. Remove it, and send the key in the \`headgate-key\` header.`;
 }
 
-/** Why the sending of a body is aborted. */
 function faultIn(state: ScanState, search: BodySearch): ErrorReply | null {
   const { proof } = search;
   if (state.kind === 'found') return proof?.against(state.model) ?? null;

@@ -9,7 +9,6 @@ const PIECE_BYTES = 64 * 1024;
 /** Returns why a body may not be sent, given the state of its scan, or null. */
 export type FaultIn = (state: ScanState) => ErrorReply | null;
 
-/** Scans a body while it is sent. */
 export class BodyWatch {
   readonly #scan: BodyScan;
   #faultIn: FaultIn;

@@ -10,7 +10,6 @@ interface OpenEnd {
   readonly seamDepth: number;
 }
 
-/** An incomplete escape. */
 const HALF_ESCAPE = /^\\(?:u[0-9a-f]{0,3})?$/i;
 
 interface CutJson {

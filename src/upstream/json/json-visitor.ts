@@ -31,7 +31,6 @@ export interface WalkedValue {
   readonly recordStart: number;
   /** UTF-8 bytes of the counted text without its escapes. */
   readonly textBytes: number;
-  /** Number of words in the counted text. */
   readonly words: number;
   /** The kept bytes of the value that has ended. Valid until the visitor returns. */
   readonly kept: Uint8Array;

@@ -19,11 +19,8 @@ const DEPTH_MAX = 64;
 
 export interface WalkOptions {
   readonly form: syntax.WalkForm;
-  /** The keys that the visitor distinguishes. */
   readonly keys: KeyNames;
-  /** Maximum bytes that are kept of a value. */
   readonly keepBytesMax: number;
-  /** Maximum bytes that are kept of a key. */
   readonly keyBytesMax?: number;
 }
 

@@ -6,7 +6,6 @@
 
 /** `prelude` precedes the first content. `error` is JSON that the refusal table can read. */
 export type Judgement = 'prelude' | 'content' | { readonly error: string };
-/** Types of events that precede the first content. */
 const PRELUDE_TYPES: ReadonlySet<unknown> = new Set([
   'ping',
   'message_start',

@@ -51,7 +51,6 @@ const HEAD_CHARACTERS = 2_048;
 const SUSPECT =
   /"(?:error|errors)"\s*:\s*(?:["[{]|true)|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*(?:"(?:failed|failure|error)"|[45]\d\d\b)|"finish_reason"\s*:\s*"(?:error|network_error|insufficient_system_resource)"|"(?:base_resp|error_code|code|statusCode)"\s*:|"success"\s*:\s*false|"__type"\s*:|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
 
-/** Judges a complete response. */
 export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {
   // Most responses are successful, and this check is enough for them.
   const head = bytes.subarray(0, HEAD_CHARACTERS);
@@ -67,7 +66,6 @@ export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {
 const ANNOUNCES =
   /^\s*\{\s*"type"\s*:\s*"(?:response\.(?:created|queued|in_progress)|message_start|ping)"/;
 
-/** Beginnings of lines in an event stream. */
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':'];
 
 const SPACE = 0x20;
@@ -96,7 +94,6 @@ export class OpeningReader {
   #readsValues = false;
   /** Bytes at the beginning, until the form of the response is known. */
   #head: Uint8Array = new Uint8Array();
-  /** Judgement of the events or messages received so far. */
   #found: Judgement = 'prelude';
   /** The data of the current event, or the current value. */
   #rest = '';
@@ -262,7 +259,6 @@ function judgeData(data: string, name: string): Judgement {
   return judgeRecord(Array.isArray(value) ? value[0] : value, name);
 }
 
-/** Whether the received part of a record contains content. */
 function isCutContent(text: string): boolean {
   const { value } = parseCutJson(text);
   return hasContent(Array.isArray(value) ? value[0] : value);

@@ -13,7 +13,6 @@ const FRONT = /^\/+(?:(v\d\w*)(?:\/+|$))?/i;
 /** A version that is repeated, once from the base URL and once from the client. */
 const TWICE = /(\/v\d\w*)\1+(?=\/)/gi;
 
-/** Signs of a path that needs cleaning. */
 const UNCLEAN = /\/(?:\/|$|(v\d\w*)\/\1\/)/i;
 
 export function isUnclean(path: string): boolean {

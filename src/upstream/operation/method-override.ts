@@ -22,7 +22,6 @@ export const OVERRIDE_HEADERS: readonly string[] = [
  */
 const PARAMETER = /^\s*(?:[_. ]method|\$http_?(?:method|headers))(?:[[\0].*)?$/is;
 
-/** A header or a query parameter that names another method. */
 interface MethodOverride {
   readonly name: string;
   readonly value: string;
@@ -38,7 +37,6 @@ export function methodOverride(headers: Headers, query: URLSearchParams): Method
   return { name: `?${found.name.slice(0, 40)}`, value: found.value };
 }
 
-/** Whether a query parameter or a form field names another method. */
 export function isOverrideParameter(name: string): boolean {
   return PARAMETER.test(name) || OVERRIDE_HEADERS.includes(name.toLowerCase().replaceAll('_', '-'));
 }

@@ -7,7 +7,6 @@ import { READING_METHODS } from '../../contract/methods.ts';
  */
 export type RouteAccess = 'open' | 'readable' | 'listed' | 'closed';
 
-/** One route of some provider. */
 export interface OperationRow {
   readonly name: string;
   /** The dialect of the call and its errors. null for the dialect of the upstream. */

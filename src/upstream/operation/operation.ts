@@ -3,14 +3,12 @@ import type { OperationRow } from './operation-row.ts';
 import { OPAQUE, OPERATIONS } from './operations-table.ts';
 import { readingsOf } from './path-readings.ts';
 
-/** The location of a call's model. */
 type ModelSource =
   | { readonly from: 'path'; readonly value: string }
   /** The top-level field `model` of a JSON body, or a form field of that name, depending on the Content-Type. */
   | { readonly from: 'body' }
   | { readonly from: 'none' };
 
-/** What a call asks its upstream to do. */
 export interface Operation {
   /** Name that groups match by: `chat`, `messages`, `embeddings` … */
   readonly name: string;
@@ -61,7 +59,6 @@ const SHAPE_HINTS: readonly (readonly [RegExp, Dialect])[] = [
 
 const NO_MODEL: ModelSource = { from: 'none' };
 
-/** The operation of a path that matches no row. */
 export const UNKNOWN_NAME = 'other';
 
 export const ADMINISTRATION_NAME = 'administration';
@@ -194,7 +191,6 @@ function plainPath(path: string): string {
   return withoutTrailingSlashes(path.replace(/%3a/gi, ':'));
 }
 
-/** The operation of one reading of a path. */
 function operationAt(
   method: string,
   path: string,
@@ -234,7 +230,6 @@ export function isDeploymentPath(path: string): boolean {
   return AZURE_DEPLOYMENT.test(path);
 }
 
-/** A route of the operations table inside a path. */
 export interface RouteInPath {
   readonly name: string;
   /** null for the dialect of the upstream. */

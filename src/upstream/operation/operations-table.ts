@@ -126,10 +126,8 @@ export const SESSION_NAME = 'realtime';
 /** The name by which groups match leases that callers request directly. */
 export const LEASE = 'lease';
 
-/** The operation of calls to an opaque upstream. */
 export const OPAQUE = 'opaque';
 
-/** Names of the operations that take a slot. */
 export const LIMITED_OPERATIONS: readonly string[] = [
   ...new Set(OPERATIONS.flatMap(({ name, limited }) => (limited ? [name] : []))),
   SESSION_NAME,

@@ -3,7 +3,6 @@ import type { Packing } from '../body/packing.ts';
 import type { RunReader } from './run-events.ts';
 import type { ReportedRun } from './runs.ts';
 
-/** Reads the state of a run from a compressed response. */
 export class PackedRun implements RunReader {
   readonly #inner: RunReader;
   readonly #copy: PackedCopy;

@@ -79,7 +79,6 @@ class RunVisitor implements JsonVisitor {
 export class RunDocument implements RunReader {
   readonly #visitor: RunVisitor;
   readonly #walk: JsonWalk;
-  /** Whether the whole object has passed. */
   isWhole = false;
 
   constructor(onSaid: (said: ReportedRun) => void = () => {}) {
@@ -110,7 +109,6 @@ export class RunDocument implements RunReader {
 const PUSHES =
   /^(?:response\.(?:created|queued|in_progress|completed|failed|incomplete|cancelled)$|interaction\.)/;
 
-/** Reads the state of a run from the events of a stream. */
 export class RunEvents implements RunReader {
   readonly #visitor: RunVisitor;
   readonly #walk: JsonWalk;

@@ -57,7 +57,6 @@ function withoutSlash(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-/** The state of a run in a response. */
 export interface ReportedRun {
   readonly id: string;
   readonly state: 'goes on' | 'ended' | 'cancelled';

@@ -57,7 +57,6 @@ export function modelsInUrl(path: string, query: URLSearchParams): readonly stri
   return [...new Set([...modelsInQuery(query), ...modelsInPath(path)])];
 }
 
-/** All models that a query names. */
 export function modelsInQuery(query: URLSearchParams): readonly string[] {
   const named = parametersIn(query).filter(
     ({ name, value }) => value !== '' && isModelParameter(name),

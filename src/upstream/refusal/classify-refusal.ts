@@ -15,7 +15,6 @@ import { refusesKey } from './refuses-key.ts';
 
 /** An upstream's response that may be a refusal. */
 export interface UpstreamAnswer {
-  /** How its upstream refuses calls. */
   readonly rules: RefusalRules;
   /** The limit headers of its upstream. null if none are known, or they are not reliable. */
   readonly headerProfile: HeaderProfile | null;
@@ -39,7 +38,6 @@ export interface UpstreamAnswer {
   readonly isOfMember?: boolean;
 }
 
-/** How long the limits of an upstream hold calls back. */
 export interface LimitWaits {
   /** The headers that report the limits. null if none are known. */
   readonly profile: HeaderProfile | null;
@@ -85,7 +83,6 @@ const COUNTED_KINDS: ReadonlySet<RefusalKind> = new Set([
 const REFUSING_STATUSES = new Set([402, 413, 429, 498]);
 const CLIENT_ERRORS = new Set([400, 403, 412]);
 
-/** The status of an exceeded rate. */
 const RATE_STATUS = 429;
 
 /** Only the edge refuses with this status. */
@@ -199,7 +196,6 @@ function holds(row: RefusalRow, seen: RefusedAnswer): boolean {
   return row.zeroHeader !== undefined && headers.get(row.zeroHeader) === '0';
 }
 
-/** Whether the messages match a row. */
 function matchesMessage(
   { kind, text, message }: RefusalRow,
   { status, fields }: RefusedAnswer,

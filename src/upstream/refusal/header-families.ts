@@ -20,7 +20,6 @@ export interface LimitHeaders {
 /** How a limit refills: continuously, or completely when its window ends. */
 export type Refill = 'continuous' | 'window';
 
-/** The rate-limit headers of one kind of provider. */
 export interface HeaderFamily {
   readonly refill: Refill;
   /** A response that has any of the headers has at least one of these. */

@@ -49,7 +49,6 @@ const NAMES_A_MISTAKE =
 const CALL_ERROR =
   /invalid|validation|denied|policy|filter|safety|moderat|not_?found|permission|authentic|too_?long|context|^4(?!08|09|29)\d\d$/;
 
-/** Whether an error is about the call, and not about the upstream. */
 export function isOfCall({ codes }: ErrorFields): boolean {
   return [...codes].some((code) => CALL_ERROR.test(code));
 }

@@ -4,7 +4,6 @@ import { withoutQuoted } from './own-words.ts';
 import { amountsMs, clampDelay, clockMs, parseMs, parseResetMs, wordedMs } from './reset-time.ts';
 import { spokenTime } from './spoken-time.ts';
 
-/** All sources of information about how long to wait. */
 export interface DelaySources {
   readonly headers: Headers;
   readonly fields: ErrorFields;
@@ -15,7 +14,6 @@ export interface DelaySources {
   readonly kind: RefusalKind;
   /** Time zone of times in the text that name none. null if unknown. */
   readonly zone: string | null;
-  /** Headers with the end of an exhausted window. */
   readonly waitHeaders: readonly WaitHeader[];
   readonly now: number;
 }
@@ -30,11 +28,9 @@ export interface WaitHeader {
   readonly scope?: 'credential' | 'model';
 }
 
-/** Windows that an upstream reports as exhausted. */
 export interface UsedUpWindows {
   /** Milliseconds until the last of them ends. null if no header names the end. */
   readonly waitMs: number | null;
-  /** The calls that they count. */
   readonly scope: 'credential' | 'model';
 }
 
@@ -106,7 +102,6 @@ function* fieldWaits(waits: ErrorFields['waits'], now: number): Waits {
 
 const CUE = /\b(?:try again|retry)(?: your request| the request)? (?:in|after) /g;
 
-/** Other phrases about waiting. */
 const WAIT_CUE =
   /\b(?:(?:try again|retry|retrying)(?: again)?:?(?: (?:in|after):?)?|(?:time )?(?:until|till|to|before)(?: the)?(?: next)? reset(?: is)?:?|(?:available|reset|resets|renews?|refreshe?[ds]|refills?|replenishe?[ds]|expires|(?:come|be) back|allowed)(?: again)?:? (?:in|after):?|(?:blocked|locked|suspended|throttled|limited|exhausted|used up|unavailable|cooling down) for|wait(?: time)?(?: for| at least| of| is|:)?|retry[-_]after[:=]?|(?:cool ?down|back off)(?: period| time)?(?: of| for| is|:)?)(?: about| approximately| around| another| at least| at most| up to| less than)? ~?/g;
 
@@ -166,7 +161,6 @@ function isUsedUp({ onlyIf }: WaitHeader, headers: Headers): boolean {
   return state !== null && onlyIf.is.test(state);
 }
 
-/** Reads the longest wait in these headers. */
 function longestOf(waitHeaders: readonly WaitHeader[], headers: Headers, now: number) {
   let longestMs: number | null = null;
   for (const { name, time } of waitHeaders) {

@@ -74,7 +74,6 @@ export interface RefusalQuirks {
   readonly waitHeaders?: readonly WaitHeader[];
 }
 
-/** How one upstream refuses calls. */
 export interface RefusalRules {
   /** Every row, in the order in which they are compared. */
   readonly rows: readonly RefusalRow[];

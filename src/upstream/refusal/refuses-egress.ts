@@ -3,13 +3,11 @@ import { parseCutJson } from '../json/cut-json.ts';
 import type { ErrorFields } from './error-fields.ts';
 import { isSentence } from './own-words.ts';
 
-/** A response that may refuse the address that the call was sent from. */
 export interface EgressAnswer {
   readonly status: number;
   readonly headers: Headers;
   /** The beginning of its body, decompressed. Empty if the runtime cannot decompress it. */
   readonly body: string;
-  /** The fields of the error in the body. */
   readonly fields: ErrorFields;
 }
 

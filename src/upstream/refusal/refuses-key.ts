@@ -1,7 +1,6 @@
 import type { ErrorFields } from './error-fields.ts';
 import { isSentence } from './own-words.ts';
 
-/** A response that may reject the key of a call. */
 export interface KeyAnswer {
   readonly status: number;
   readonly fields: ErrorFields;
@@ -65,7 +64,6 @@ const CALL_CODES: ReadonlySet<string> = new Set([
 const CALL_TEXT =
   /insufficient permissions|missing scopes|no such organization|header should match/;
 
-/** Whether a response rejects the key of the call. */
 export function refusesKey({ status, fields: { codes, text, messages } }: KeyAnswer): boolean {
   if (!MAY_REFUSE_KEY.has(status)) return false;
   if ([...codes].some((code) => CALL_CODES.has(code)) || CALL_TEXT.test(text)) return false;

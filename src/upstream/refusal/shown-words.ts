@@ -1,4 +1,3 @@
-/** Maximum length of an upstream's message that is kept and shown. */
 const SHOWN_MAX = 300;
 
 /**

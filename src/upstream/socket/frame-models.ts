@@ -11,7 +11,6 @@ export interface FrameModels {
   readonly main: readonly string[];
   /** Auxiliary models, such as one that transcribes the input. */
   readonly beside: readonly string[];
-  /** Whether the message sets up a session. */
   readonly isSetup: boolean;
 }
 

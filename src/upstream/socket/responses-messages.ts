@@ -23,7 +23,6 @@ export interface ClientMessage {
   readonly streamId: string | null;
 }
 
-/** A request for a response. */
 export type CreateMessage = ClientMessage & { readonly kind: 'create' };
 
 /** An event of a response, by its meaning for the slot. */

@@ -16,7 +16,6 @@ const CHECK_EVERY_BYTES = 65_536;
 /** How long the upstream may take to answer a close. Until then it may still count the session. */
 const CLOSE_WAIT_MS = 3_000;
 
-/** The end of a WebSocket: its origin and its close code. */
 export interface SocketEnd {
   readonly by: 'caller' | 'upstream' | CutReason;
   /** The code of the close frame. 1005 if it had none, 1006 if there was no close frame. */

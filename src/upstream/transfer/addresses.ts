@@ -34,7 +34,6 @@ export interface AddressRewrite {
   readonly passesElsewhere: boolean;
 }
 
-/** Changes to the addresses of a response. */
 export interface Readdressed {
   /** Headers to set. null deletes the header. */
   readonly changed: ReadonlyMap<string, string | null>;
@@ -53,7 +52,6 @@ export function hasAddresses(headers: Headers): boolean {
  */
 const TARGET = /"(?:[^"\\]|\\.)*"|<([^<>]*)>/g;
 
-/** Determines how the addresses of a response change. */
 export function readdress(headers: Headers, route: AddressRewrite): Readdressed {
   const changed = new Map<string, string | null>();
   let elsewhere: string | null = null;

@@ -5,7 +5,6 @@ import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
 import { dropCookies } from './our-cookies.ts';
 import { dropAccountSubprotocols, dropSubprotocols, keysInSubprotocols } from './subprotocols.ts';
 
-/** The keys that a call was sent with. */
 export interface Credentials {
   /** The gateway key, wherever it was found. It is never sent upstream. */
   readonly gatewayKey: string | null;
@@ -27,7 +26,6 @@ const KEY_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key'] as const;
 /** The parameters of Gemini and Azure. Browsers use them because a WebSocket cannot set headers. */
 const KEY_PARAMETERS = ['key', 'api-key'] as const;
 
-/** Every header that can carry the caller's credentials. */
 export const CREDENTIAL_HEADERS: readonly string[] = [
   GATEWAY_HEADER,
   'authorization',
@@ -79,7 +77,6 @@ function faultOf(
     : null;
 }
 
-/** Signs of a key that a client has formatted incorrectly. */
 const MISWRITTEN = /[,"']|^bearer\s/i;
 
 /**

@@ -78,7 +78,6 @@ export class HeldCall {
   #callOffSlow: (() => void) | null = null;
   /** A body that was read completely before it is passed on. `broken` if it broke off. null if it was not read. */
   #whole: ArrayBuffer | 'broken' | null = null;
-  /** The beginning of a body that was read before it is passed on. */
   #opening: HeldOpening | null = null;
   #hasOpeningBroken = false;
 

@@ -61,7 +61,6 @@ export class HeldOpening {
     }
   }
 
-  /** Stops reading a body that is not passed on. */
   giveUp(): void {
     this.#reader.cancel().catch(() => {});
   }

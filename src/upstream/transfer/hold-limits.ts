@@ -1,4 +1,3 @@
-/** Time limits of a call. */
 export interface HoldLimits {
   /** Longest silence of the upstream's body. null limits only the wait for its headers. */
   readonly idleMs: number | null;
@@ -9,7 +8,6 @@ export interface HoldLimits {
   readonly stalledMs: number | null;
   /** Minimum rate at which the caller sends its body. 0 allows any rate, but no pause of `stalledMs`. */
   readonly uploadMinBytesPerS: number;
-  /** Longest duration of the whole call. */
   readonly maxHoldMs: number;
   /**
    * Longest time for which work that continues at the upstream after the response holds the slots. 0 releases them with

@@ -17,7 +17,6 @@ const EVENTS: ReadonlySet<string> = new Set([
   'application/vnd.amazon.eventstream',
 ]);
 
-/** The streams through which a body reaches the caller. */
 export interface BodyStreams {
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;

@@ -5,7 +5,6 @@ const OFFERED = 'sec-websocket-protocol';
 const KEY = /^openai-insecure-api-key\.(.+)$/i;
 const ACCOUNT = /^openai[_-](?:organization|project)\./i;
 
-/** Reads the keys among the subprotocols of a WebSocket. */
 export function keysInSubprotocols(headers: Headers): readonly string[] {
   return offered(headers).flatMap((each) => KEY.exec(each)?.[1] ?? []);
 }

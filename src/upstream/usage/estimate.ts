@@ -22,7 +22,6 @@ export const FILE_TOKENS = 1_500;
 /** Ratio of a chat request to its gzip. Measured: 2.3 to 3.8 for prose and code of 2 to 200 kB. */
 const BYTES_PER_COMPRESSED = 3;
 
-/** Facts about a request's body before it is sent. */
 export interface BodyFacts {
   /** The bytes that were read, from the first one on, in order. Empty if none were read. */
   readonly chunks: readonly Uint8Array[];
@@ -32,7 +31,6 @@ export interface BodyFacts {
   readonly contentEncoding: string | null;
 }
 
-/** The expected usage of a call, estimated from its body. */
 export interface BodyCallEstimate {
   /** At least 1. */
   readonly inputTokens: number;
@@ -223,7 +221,6 @@ class BodyVisitor implements JsonVisitor {
     return this.#openAt;
   }
 
-  /** Whether the walk is inside a string that is a file. */
   isInFile(walk: WalkedValue, readBytes: number): boolean {
     return this.#openAt !== null && isFile(walk, readBytes - this.#openAt);
   }

@@ -14,7 +14,6 @@ export const TIER_FIELDS: readonly TierField[] = ['service_tier', 'speed', 'late
 /** The tiers that a call requests, or that its response reports, in lower case. */
 export type ServiceTiers = Readonly<Partial<Record<TierField, string>>>;
 
-/** The tiers that a call requests. */
 export interface RequestedTiers {
   readonly asked: ServiceTiers;
   /** The names of these fields in the call. */

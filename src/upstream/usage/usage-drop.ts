@@ -12,7 +12,6 @@ const CLOSE_BRACKET = 0x5d;
 /** Maximum bytes of an event that is inspected. Most events have a few hundred. Longer events pass unchanged. */
 const EVENT_BYTES_MAX = 16_384;
 
-/** Removes parts of a byte stream. */
 export interface ByteFilter {
   /**
    * Filters the next bytes and returns those to pass on. The result may share memory with the chunk, so it must be used

@@ -33,7 +33,6 @@ export interface MeteredUsage {
   readonly model?: string;
 }
 
-/** Reads the usage of one response while its bytes pass. */
 export interface UsageMeter {
   /** Reads the next bytes, split anywhere. They are neither kept nor changed. */
   push(chunk: Uint8Array): void;

@@ -12,7 +12,6 @@ import {
 import { largerUsage, usageFromJson } from './usage.ts';
 import type { TokenUsage } from './usage.ts';
 
-/** Objects that contain the usage. */
 const USAGE_KEYS = ['usage', 'usageMetadata', 'meta', 'amazon-bedrock-invocationMetrics'];
 
 /**
@@ -67,13 +66,11 @@ const SKIPPED = [
 /** Names of the model in a response, next to its usage. */
 const MODELS = ['model', 'modelVersion'];
 
-/** Maximum length of a model's name that is kept. */
 const MODEL_LENGTH_MAX = 200;
 
 /** Bedrock's streams carry the model's own events in base64. */
 const WRAPPED = 'bytes';
 
-/** The keys that a `UsageVisitor` distinguishes. */
 export const USAGE_VISITOR_KEYS = new KeyNames([
   ...USAGE_KEYS,
   ...USAGE_PARENTS,

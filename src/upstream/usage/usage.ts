@@ -1,6 +1,5 @@
 import type { Dialect } from '../../contract/dialect.ts';
 
-/** The usage of a call, in tokens, as its upstream reports it. */
 export interface TokenUsage {
   /** All of the input, whether it was read from a cache, written to one, or neither. */
   readonly inputTokens: number;
