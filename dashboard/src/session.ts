@@ -29,7 +29,6 @@ const rank = computed(() =>
   session.value.state === 'signed_in' ? RANKS[session.value.user.role] : -1,
 );
 
-/** Whether the user has at least this role. */
 export function may(role: AdminRole): boolean {
   return rank.value >= RANKS[role];
 }
@@ -95,7 +94,6 @@ export async function signIn(token: string): Promise<Problem | null> {
   return null;
 }
 
-/** Removes the session cookie. */
 export async function signOut(): Promise<void> {
   await api('signOut');
   session.value = { state: 'signed_out', reason: null };

@@ -146,7 +146,6 @@ function fileToken(file: string | undefined, note: (text: string) => void): stri
   }
 }
 
-/** Options of `headgate canary` for `parseArgs`. */
 export const CANARY_OPTIONS = {
   url: text,
   token: text,
@@ -180,7 +179,6 @@ function optionsOf(argv: readonly string[]) {
   }
 }
 
-/** Returns the needs that the options consent to. */
 export function consentsOf(given: CanaryArguments): ReadonlySet<Need> {
   const consents: [Need, boolean][] = [
     ['load', given.allowLoad],

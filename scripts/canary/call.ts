@@ -29,7 +29,6 @@ export interface CanaryCallEnd {
   readonly headers: IncomingHttpHeaders;
   /** The beginning of the body. */
   readonly text: string;
-  /** Whether the body arrived completely. */
   readonly isComplete: boolean;
   /** The system's error if the body is incomplete. */
   readonly problem: string | null;

@@ -23,7 +23,6 @@ export interface Check {
   readonly title: string;
   readonly needs: readonly Need[];
   plan(pace: CanaryPace, hasUpstream: boolean): CheckPlan;
-  /** Groups that the check needs, by label. */
   groups(pace: CanaryPace): Readonly<Record<string, GroupBody>>;
   run(stage: CanaryStage): Promise<CheckOutcome>;
 }
@@ -37,7 +36,6 @@ export function outcome(
   return { result: isWell ? 'pass' : 'fail', found, meaning, figures };
 }
 
-/** Creates the outcome of a check that did not run. */
 export function skipped(why: string): CheckOutcome {
   return { result: 'skipped', found: why, meaning: 'The check did not run.', figures: {} };
 }

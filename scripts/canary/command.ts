@@ -15,7 +15,6 @@ import { CheckNotPossible } from './upstream-use.ts';
 /** Exit codes: a check failed, the canary could not run, or it was interrupted. */
 const EXIT = { failed: 1, notRun: 2, stopped: 130 };
 
-/** Resolves when Enter is pressed or the time is up. */
 async function enterPressed(withinMs: number): Promise<void> {
   const lines = createInterface({ input: process.stdin });
   const pressed = new Promise<void>((resolve) => lines.once('line', () => resolve()));

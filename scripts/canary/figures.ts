@@ -17,7 +17,6 @@ export function listed(counts: Readonly<Record<string, number>>): string {
   return parts.length === 0 ? 'none' : parts.join(', ');
 }
 
-/** Formats milliseconds for people. */
 export function duration(ms: number): string {
   if (ms >= 60_000) return `${Math.round(ms / 6_000) / 10} min`;
   return ms >= 1_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms)} ms`;

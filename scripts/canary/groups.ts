@@ -14,10 +14,8 @@ const EMPTY_WITHIN_MS = 10_000;
 
 export type GroupBody = z.input<typeof groupDocumentSchema>;
 
-/** A group of this run. */
 export interface CanaryGroup {
   readonly name: string;
-  /** Model that the calls of the group name. */
   readonly model: string;
 }
 
@@ -37,7 +35,6 @@ export class AdminRefused extends Error {
   override readonly name = 'AdminRefused';
 }
 
-/** Returns the body of a successful response. */
 export function bodyOf<Body>(
   what: string,
   answer:

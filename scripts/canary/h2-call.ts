@@ -6,7 +6,6 @@ import { promised } from './wait.ts';
 /** How a client disconnects: it cancels the stream, or closes the whole connection. */
 export type H2Leaving = 'stream_reset' | 'connection_close';
 
-/** A call over HTTP/2 that can be disconnected. */
 export interface OpenH2Call {
   /** Resolves with the status once the headers have arrived, or with null if the call ends before. Never rejects. */
   readonly answered: Promise<number | null>;

@@ -1,4 +1,3 @@
-/** The size and duration of each check. */
 export interface CanaryPace {
   /** Time until every isolate of the Worker uses a new configuration. */
   readonly settleMs: number;

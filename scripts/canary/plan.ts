@@ -2,7 +2,6 @@ import type { Check, Need } from './check.ts';
 import { duration } from './figures.ts';
 import type { CanaryPace } from './pace.ts';
 
-/** The choice of checks, and the consents to their cost. */
 export interface Choice {
   /** Ids of checks. null means all checks with consent. */
   readonly only: readonly string[] | null;
@@ -37,7 +36,6 @@ export function refusedOf(planned: readonly Planned[], { only }: Choice): string
   );
 }
 
-/** Describes the run before it starts. */
 export function describePlan(
   planned: readonly Planned[],
   pace: CanaryPace,

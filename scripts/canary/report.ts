@@ -12,7 +12,6 @@ function wrapped(text: string, indent: string): string {
   return lines.map((line) => indent + line).join('\n');
 }
 
-/** Formats a report for people. */
 export function textOf(report: CanaryReport): string {
   const rows = report.checks.map(({ id, result, title, found, meaning }) =>
     result === 'skipped'

@@ -1,4 +1,3 @@
-/** Requests that a run has made so far. */
 export interface SentRequests {
   calls: number;
   admin_requests: number;

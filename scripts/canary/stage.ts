@@ -10,20 +10,17 @@ import { until } from './wait.ts';
 import type { CanaryTarget } from './target.ts';
 import { credentials, CheckNotPossible, type CallShape, type UpstreamUse } from './upstream-use.ts';
 
-/** Options of a call to a group. */
 interface Extra {
   /** Value of `headgate-max-wait`. @default 0, which means no wait */
   readonly maxWaitMs?: number;
   readonly stream?: boolean;
   /** Minimum size of the body. */
   readonly bodyBytes?: number;
-  /** Keeps the connection open for the next call. */
   readonly isKeptOpen?: boolean;
   readonly patienceMs?: number;
   readonly onEnd?: (end: CanaryCallEnd) => void;
 }
 
-/** The interface of a run for its checks. */
 export interface CanaryStage {
   readonly target: CanaryTarget;
   readonly pace: CanaryPace;
@@ -32,23 +29,19 @@ export interface CanaryStage {
   /** null if no upstream was selected. */
   readonly upstream: UpstreamUse | null;
   readonly signal: AbortSignal;
-  /** Reports progress. */
   say(line: string): void;
   /** Resolves when the operator confirms the deploy or the time is up. */
   deployed(withinMs: number): Promise<void>;
   /** Keeps connections open for the next call. */
   readonly agent: Agent;
-  /** Returns a group that the check requested. */
   group(label: string): CanaryGroup;
   status(group: CanaryGroup): Promise<GroupStatus>;
   /** Describes a call to a group that grants nothing. */
   closedCall(group: CanaryGroup, extra?: Extra): CallOptions;
   /** Sends a call to a group that grants nothing. */
   send(group: CanaryGroup, extra?: Extra): OpenCall;
-  /** Describes a call that reaches the upstream. */
   upstreamCall(shape: CallShape): CallOptions;
   sendUpstream(shape: CallShape, patienceMs?: number): OpenCall;
-  /** Group of the calls that reach the upstream. */
   readonly upstreamGroup: CanaryGroup;
   setUpstreamSlots(slots: number): Promise<void>;
 }
@@ -69,7 +62,6 @@ export interface CanaryStageOptions {
   readonly deployed: (withinMs: number) => Promise<void>;
 }
 
-/** A stage that can be closed. */
 export interface OpenStage extends CanaryStage {
   /** Closes calls that a check has left open. */
   closeCalls(): void;

@@ -2,7 +2,6 @@ import type { AdminClient } from '../../src/contract/admin/client.ts';
 import { createAdminClient } from '../../src/contract/admin/client.ts';
 import type { SentRequests } from './sent.ts';
 
-/** A deployment and its credentials. */
 export interface CanaryTarget {
   /** Base URL, without a trailing slash. */
   readonly url: string;
@@ -16,7 +15,6 @@ export interface CanaryTarget {
 
 const ADMIN_WAIT_MS = 30_000;
 
-/** Creates a client of the admin API that counts its requests. */
 export function adminOf({ url, token }: CanaryTarget, sent: SentRequests): AdminClient {
   return createAdminClient({
     baseUrl: `${url}/admin/api`,

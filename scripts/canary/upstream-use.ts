@@ -22,7 +22,6 @@ export interface UpstreamUse {
   small(): CallShape;
 }
 
-/** The run is not possible with the given options. */
 export class CheckNotPossible extends Error {
   override readonly name = 'NotPossible';
 }
@@ -85,7 +84,6 @@ async function gatewayKeyId({ url, gatewayKey }: CanaryTarget): Promise<string> 
   return id;
 }
 
-/** Headers with the credentials, as the dialect requires them. */
 export function credentials(target: CanaryTarget, dialect: string | null): Record<string, string> {
   const { gatewayKey, providerKey } = target;
   const own = gatewayKey === null ? {} : { 'headgate-key': gatewayKey };

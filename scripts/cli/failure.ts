@@ -26,14 +26,12 @@ export class CommandFailure extends Error {
   }
 }
 
-/** No response arrived within the timeout. */
 export class TooLate extends CommandFailure {
   constructor(origin: string, waitMs: number) {
     super(EXIT.unreachable, `No response from ${origin} within ${waitMs / 1_000} s.`);
   }
 }
 
-/** Returns the exit code for an error status. */
 export function exitOfStatus(status: number): ExitCode {
   if (status === 401 || status === 403 || status === 429) return EXIT.notAllowed;
   if (status === 404) return EXIT.notFound;

@@ -55,7 +55,6 @@ interface CommandOptions extends TargetOptions {
 /** Gateway and admin keys. An argument in the wrong place may be one. */
 const KEY = /\bhga?_[\w-]+/g;
 
-/** Runs one command and returns its exit code. */
 export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const [first = '', ...rest] = args;
   if (first === 'serve') return serve(rest);
@@ -122,7 +121,6 @@ type RunCommand = (
   command: Command,
 ) => Promise<void>;
 
-/** Defines the commands and their options. */
 export function programOf(
   env: NodeJS.ProcessEnv,
   note: (text: string) => void,
@@ -288,7 +286,6 @@ function addActing(program: Command, run: RunCommand): void {
   );
 }
 
-/** Adds the options of a change that reverts automatically. */
 function temporary(command: Command): Command {
   return command
     .option('--until <time>', 'revert automatically at 09:00 or 2026-11-24T09:00:00Z')

@@ -9,7 +9,6 @@ const ANSWER_WAIT_MS = 30_000;
 
 const DEFAULT_URL = 'http://localhost:8787';
 
-/** Options of all commands that send requests to a deployment. */
 export interface TargetOptions {
   readonly url?: string;
   readonly token?: string;
@@ -86,7 +85,6 @@ function ignore(): void {
   // Notes are optional.
 }
 
-/** Reads the URL and the token of the deployment. */
 export function targetOf(
   options: TargetOptions,
   env: NodeJS.ProcessEnv,
@@ -155,7 +153,6 @@ export function taken<Body>(answer: TargetAnswer<Body>): Body {
   return answer.body;
 }
 
-/** Describes a problem by its detail and the invalid fields. */
 function failureOf({ status, problem }: { status: number; problem: unknown }): CommandFailure {
   const { detail, errors = [] } = Object(problem) as {
     readonly detail?: string;

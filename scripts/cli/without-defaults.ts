@@ -27,7 +27,6 @@ export function shortGroup(group: object): object {
   };
 }
 
-/** Removes the default values of a spill rule and its targets. */
 function shortSpilling(saturated: object): object {
   const { spill_to: targets, ...rest } = saturated as { readonly spill_to?: readonly unknown[] };
   return {
@@ -36,7 +35,6 @@ function shortSpilling(saturated: object): object {
   };
 }
 
-/** Removes the default values of an upstream. */
 export const shortUpstream = (upstream: object): object => without(upstream, UPSTREAM);
 
 /** Removes fields that are equal to those of `defaults`, at any depth. */

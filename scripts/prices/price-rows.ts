@@ -23,7 +23,6 @@ interface SourceCost extends SourceRates {
   readonly citation?: number;
 }
 
-/** The price of one model in the table. */
 export interface ModelPrice {
   readonly name: string;
   readonly rates: RateRow;

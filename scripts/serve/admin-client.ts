@@ -5,7 +5,6 @@ export class ConfigRefused extends Error {
   override readonly name = 'ConfigRefused';
 }
 
-/** A deployment and its admin token. */
 export interface AdminTarget {
   /** Base URL, without a trailing slash. */
   readonly url: string;
@@ -91,7 +90,6 @@ async function refusal(response: Response): Promise<ConfigRefused> {
   }
 }
 
-/** A configuration and the ETag of its version. */
 interface FetchedConfig {
   readonly etag: string;
   readonly body: string;
@@ -108,7 +106,6 @@ export async function readConfig(target: AdminTarget): Promise<FetchedConfig | n
   return etag.replace(/^W\//, '') === '"0"' ? null : { etag, body };
 }
 
-/** Parses the version number in an ETag. */
 const versionOf = (etag: string): number => Number(/"(\d+)"/.exec(etag)?.[1] ?? 0);
 
 /** The version that was written, and the warnings of the admin API about it. */
@@ -144,10 +141,8 @@ export interface FirstImport extends WrittenConfig {
   readonly imported: boolean;
 }
 
-/** Outcome if there is nothing to import. */
 export const NOT_IMPORTED: FirstImport = { imported: false, version: 0, warnings: [] };
 
-/** Writes a configuration if there is none yet. */
 export async function importFirst(
   target: AdminTarget,
   body: string,

@@ -6,7 +6,6 @@ import { cleanSecret } from '../../src/runtime/secrets.ts';
 /** File in the data folder with the generated admin token. Its mode is 0600. */
 const TOKEN_FILE = 'admin-token';
 
-/** The admin token of a data folder. */
 export interface FolderToken {
   readonly value: string;
   /** Whether it was generated at this start, so that it has not been shown yet. */

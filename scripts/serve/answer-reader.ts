@@ -2,7 +2,6 @@ import { ChunkedBody } from './chunked-body.ts';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Maximum bytes of a response head. */
 const HEAD_BYTES_MAX = 262_144;
 const NOTHING = Buffer.alloc(0);
 
@@ -18,7 +17,6 @@ interface RequestHead {
   readonly isLast: boolean;
 }
 
-/** Remaining body of a response: a number of bytes, or chunks. */
 type BodyRest = number | ChunkedBody;
 
 /**

@@ -7,7 +7,6 @@ const SHARE = 10;
 /** Minimum time between two log lines about refusals. */
 const LOG_EVERY_MS = 60_000;
 
-/** The place of one connection. */
 export interface ClientConnection {
   /** A request is in progress on it. */
   busy(): void;

@@ -39,7 +39,6 @@ export interface LinkOptions {
   readonly added: string;
   /** Port of workerd. null while it restarts. */
   readonly targetPort: () => number | null;
-  /** How long the client may be idle. */
   readonly idleMs: number;
   /** Timeout for the head of a request. For the first request it starts with the connection. */
   readonly headMs: number;
@@ -105,7 +104,6 @@ export class ClientLink {
     this.#lead();
   }
 
-  /** Called when workerd serves again. */
   serves(): void {
     if (this.#isWaiting && !this.#client.destroyed) this.#lead();
   }

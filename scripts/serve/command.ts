@@ -65,7 +65,6 @@ function fail(message: string): never {
   process.exit(1);
 }
 
-/** Options of `headgate serve` for `parseArgs`. */
 export const SERVE_OPTIONS = {
   port: { type: 'string', default: '8787' },
   host: { type: 'string', default: '127.0.0.1' },

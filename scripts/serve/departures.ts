@@ -7,7 +7,6 @@ const REPORT_AFTER_MS = 100;
 /** Maximum connection numbers in a header. workerd accepts headers of 128 KiB in total. */
 const REPORTED_MAX = 1_000;
 
-/** Returns the notices that report these connections. */
 export function noticesOf(departed: readonly number[]): Departed[] {
   const count = Math.ceil(departed.length / REPORTED_MAX);
   return Array.from({ length: count }, (_, at) => ({

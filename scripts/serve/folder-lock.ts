@@ -11,7 +11,6 @@ const LOCK_LOOK_MS = 50;
 
 const SQLITE_BUSY = 5;
 
-/** A data folder that this process has locked. */
 export interface FolderLock {
   release(): Promise<void>;
 }

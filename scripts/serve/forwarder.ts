@@ -29,7 +29,6 @@ export interface Forwarder {
   readonly port: number;
   /** Forwards new connections to another local port. With null they wait for one, and are reset after a timeout. */
   leadTo(targetPort: number | null): void;
-  /** Number of open connections. */
   connections(): number;
   /** Accepts no more connections. Connections to workerd continue, and other clients are disconnected. */
   stopAccepting(): void;
@@ -61,7 +60,6 @@ function refuse(client: Socket): void {
   client.destroy();
 }
 
-/** Starts a TCP forwarder to a workerd on this machine. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
   const { host, port, cfHeader, clientsMax = Infinity, idleMs = IDLE_MS } = options;
   const { headMs = HEAD_MS, proxies = proxyList([]), onLog = () => undefined } = options;

@@ -13,12 +13,10 @@ export interface KeepRunningOptions {
   start(signal: AbortSignal): Promise<WorkerdProcess>;
   /** Called when workerd has ended. */
   onEnd(): void;
-  /** Called when a new workerd serves. */
   onServing(workerd: WorkerdProcess): void;
   readonly onLog: (line: string) => void;
 }
 
-/** A workerd that is restarted when it ends. */
 export interface KeptRunning {
   /** The process that serves, or the last one that did. */
   latest(): WorkerdProcess;

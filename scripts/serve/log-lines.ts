@@ -104,7 +104,6 @@ export function repeatFilter(now: () => number = Date.now): (line: string) => st
   };
 }
 
-/** A log line of a self-hosted Headgate. */
 export interface LogLine {
   readonly at: Date;
   readonly level: 'info' | 'warn' | 'error';

@@ -1,7 +1,6 @@
 import { SERVED_METHODS } from '../../src/contract/methods.ts';
 import type { Malformed } from '../../src/http/malformed.ts';
 
-/** Length of a body according to the head. */
 export type BodyLength = number | 'chunked';
 
 /** A request line. Paths and values may contain anything except control characters. */

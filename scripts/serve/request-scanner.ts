@@ -8,7 +8,6 @@ const HEAD_BYTES_MAX = 65_536;
 const [CR, LF] = [13, 10];
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Result of scanning some bytes of a connection. */
 export interface Scanned {
   /** Bytes to forward. */
   readonly bytes: Buffer;

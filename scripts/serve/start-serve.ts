@@ -120,7 +120,6 @@ interface ServeParts {
   readonly kept: KeptRunning;
   /** Empty if clients connect to workerd directly. */
   readonly forwarders: readonly Forwarder[];
-  /** Called when the shutdown begins. */
   readonly onStopping: () => void;
   /** As in `WorkerdSettings`. */
   readonly cfHeader: string;
@@ -161,7 +160,6 @@ async function stopParts(parts: ServeParts, drainMs: number): Promise<void> {
   await workerd?.terminate(NO_DRAIN_TERM_WAIT_MS);
 }
 
-/** Settings for starts and restarts of workerd. */
 interface WorkerdSettings {
   readonly options: ServeOptions;
   readonly adminToken: string | null;
@@ -204,7 +202,6 @@ async function startRuntime(
   return startWorkerd({ dataDir, config, hidden, workers, env, inspector, onLog, ...given });
 }
 
-/** Opens the ports. */
 async function listen(
   { options, cfHeader, onLog }: WorkerdSettings,
   ports: readonly number[],

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROOT } from './build.ts';
 
-/** Input of the generated configuration of workerd. */
 export interface WorkerdConfigInput {
   /** Path of the built module, relative to the configuration file. */
   readonly module: string;
@@ -11,7 +10,6 @@ export interface WorkerdConfigInput {
   /** Number of Worker services. Each has a socket, and all use the objects of the first. */
   readonly workers: number;
   readonly bootId: string;
-  /** Memory for the bodies of calls, in MiB. */
   readonly bodyMemoryMib: number;
   /** Served host names, separated by commas. null means all. */
   readonly allowedHosts: string | null;

@@ -35,7 +35,6 @@ export interface WorkerdOptions {
   readonly givenUp?: AbortSignal;
 }
 
-/** A running workerd. */
 export interface WorkerdProcess {
   readonly pid: number;
   /** Ports of its Worker services on 127.0.0.1. */

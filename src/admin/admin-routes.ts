@@ -39,7 +39,6 @@ import { addVersionRoutes } from './version-routes.ts';
 import { addWaiterRoutes } from './waiter-routes.ts';
 import { addWebhookRoutes } from './webhook-routes.ts';
 
-/** Maximum bytes of a request body. */
 const BODY_BYTES_MAX = 1_048_576;
 
 /** Maximum bytes of the body of a sign-in. It is smaller, because the body is read before authentication. */

@@ -24,7 +24,6 @@ const ASKED_MAX = 200;
 /** Maximum number of kinds of calls to check, those with the most calls. */
 const KINDS_MAX = 1_000;
 
-/** Maximum number of names in a warning. */
 const MODELS_NAMED = 5;
 
 /** Reasons for which a configuration rejects calls by their key, upstream and model. */
@@ -52,7 +51,6 @@ interface RefusedCalls {
   readonly of: CallCounts;
 }
 
-/** The effect of a change on calls like those of the last hour. */
 export interface LastHourEffect {
   readonly calls: number;
   readonly refused: readonly RefusedCalls[];
@@ -88,7 +86,6 @@ function sumOf(counts: CallCounts): number {
   return counts.reduce((sum, [, , , calls]) => sum + calls, 0);
 }
 
-/** Returns whether a change affects which calls are rejected. */
 function mayRefuseMore(before: Config, next: Config): boolean {
   const ruling = ({ keys, teams, upstreams, groups }: Config): string =>
     JSON.stringify([keys, teams, upstreams, groups]);

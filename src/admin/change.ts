@@ -34,7 +34,6 @@ const ATTEMPTS = 5;
 /** Maximum bytes of a configuration. It is one row of the directory, and a row holds at most 2 MB. */
 const CONFIG_BYTES_MAX = 1_900_000;
 
-/** One edit of the configuration. */
 export interface Edit {
   /** Action in the audit log. */
   readonly action: string;

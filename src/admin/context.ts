@@ -2,7 +2,6 @@ import type { Context, Hono } from 'hono';
 import type { AdminRole } from '../contract/config/keys.ts';
 import type { Env } from '../env.ts';
 
-/** An authenticated actor. */
 export interface Actor {
   /** Name in the audit log: `admin-token`, the id of an admin key, or `access:…`. */
   readonly actor: string;

@@ -178,7 +178,6 @@ export function groupEdit(
   };
 }
 
-/** Changes one group, and returns it. */
 export async function changeGroup(
   context: AdminContext,
   name: string,

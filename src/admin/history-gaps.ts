@@ -17,7 +17,6 @@ interface TimeSpan {
 export interface PoolLifetime {
   /** Its first call creates it, which is not in the audit log. */
   readonly isByCalls: boolean;
-  /** The current configuration contains it. */
   readonly isConfigured: boolean;
 }
 

@@ -99,7 +99,6 @@ function shown(limit: unknown): string {
   return limit === null || limit === undefined ? 'none' : JSON.stringify(limit);
 }
 
-/** Creates the marker of an event of a pool. */
 export function poolMarker(
   { at, kind, times, why, figures, member, scope }: PoolMarker,
   partition: string | null,

@@ -52,7 +52,6 @@ export async function lockoutWarnings(env: Env, before: Config, config: Config):
   }
 }
 
-/** Describes how many callers a change locks out. */
 function lockoutText(out: readonly KeylessCaller[]): string {
   const { callers, calls } = sumOf(out);
   const byUpstream = [...Map.groupBy(out, ({ upstream }) => upstream)];

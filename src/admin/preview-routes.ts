@@ -36,7 +36,6 @@ const EFFECTS_MAX = 10;
 
 type ShownPreview = z.output<typeof groupPreviewSchema>;
 
-/** Effects of a change on an existing group. */
 interface Effects {
   readonly now: NonNullable<ShownPreview['now']>;
   readonly last_hour: NonNullable<ShownPreview['last_hour']>;

@@ -105,10 +105,8 @@ export function check<Schema extends z.ZodType>(schema: Schema, value: unknown):
   return parsed.data;
 }
 
-/** Maximum number of errors in a response. */
 const ERRORS_MAX = 50;
 
-/** The problem of a request with invalid fields. */
 export function invalid(errors: readonly FieldError[]): ProblemError {
   const [first] = errors;
   const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';

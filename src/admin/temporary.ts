@@ -10,7 +10,6 @@ import { invalid } from './serve.ts';
 const FIELDS_MAX = 50;
 const CHARACTERS_MAX = 64_000;
 
-/** Duration of a change. */
 export interface ChangeSpan {
   /** Epoch milliseconds. null if it is permanent. */
   readonly until: number | null;
@@ -23,7 +22,6 @@ export interface TemporaryChange {
   readonly orders: (before: Config, next: Config) => readonly TemporaryOrder[];
 }
 
-/** Parses the duration of a change. */
 export function spanOf({ until, for_s: forS }: z.output<typeof untilSchema>): ChangeSpan {
   if (until === undefined && forS === undefined) return { until: null };
   if (until !== undefined && forS !== undefined) {
@@ -76,7 +74,6 @@ export function lastingSwitches(
   return { words: wordsOf(until), orders: () => [{ group, until, fields, named }] };
 }
 
-/** Returns the fields that a merge patch names. */
 export function namedIn(patch: unknown, path: readonly string[] = []): (readonly string[])[] {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return [path];
   return Object.entries(patch).flatMap(([name, part]) => namedIn(part, [...path, name]));

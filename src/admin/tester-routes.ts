@@ -180,7 +180,6 @@ function credentialOf({ isKeyless, secret }: Upstream): 'none' | 'caller' | 'ope
   return secret === null ? 'caller' : 'operator';
 }
 
-/** Rejects a call without a gateway key if it needs one. */
 function keyRefusal(call: TestedCall, isWanted: boolean, upstream: Upstream): ErrorReply | null {
   if (!isWanted && upstream.secret === null) return null;
   const message =

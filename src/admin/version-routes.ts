@@ -12,7 +12,6 @@ import { currentSnapshot } from './snapshot.ts';
 
 type RollbackRequest = z.output<typeof rollbackSchema>;
 
-/** An edit that rolls back, with its outcome. */
 interface RollbackEdit {
   readonly edit: Edit;
   /** Notes and conflicts of the last attempt. */

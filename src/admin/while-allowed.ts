@@ -1,4 +1,3 @@
-/** A forwarded stream, and its end. */
 interface GuardedStream {
   readonly body: ReadableStream;
   readonly ended: Promise<void>;

@@ -33,7 +33,6 @@ export interface AttentionFacts {
   /** The last warnings of all pools, the latest first. */
   readonly warnings: readonly Warning[];
   readonly secrets: readonly MissingSecret[];
-  /** Warnings of the active configuration. */
   readonly configWarnings: readonly string[];
   /** Budgets by group name. */
   readonly budgets: ReadonlyMap<string, BudgetAmountsUsd>;

@@ -28,7 +28,6 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   error: 'no response, or a server error',
 };
 
-/** Meanings of the error statuses of an upstream. */
 const STATUS_WORDS: Readonly<Record<string, string>> = {
   '400': 'the requests are invalid',
   '401': 'the key is refused',

@@ -1,7 +1,6 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { isSame } from './rebase.ts';
 
-/** Prefix of the names of all groups that a canary creates. */
 export const CANARY_GROUP_PREFIX = 'canary-';
 
 /** Prefix of the models that these groups match. No other call requests such a model. */

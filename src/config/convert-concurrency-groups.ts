@@ -19,7 +19,6 @@ interface ProviderUpstreams {
   readonly hosts?: NonNullable<Provider['hostGlobs']>;
 }
 
-/** Converts groups of models and providers. */
 export function convertConcurrencyGroups(document: unknown): Converted {
   const parsed = concurrencyGroupsSchema.safeParse(document);
   if (!parsed.success) return refused(parsed.error, concurrencyGroupsSchema, document);

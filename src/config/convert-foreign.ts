@@ -16,7 +16,6 @@ import { convertModelsOfAgents, isModelsOfAgents } from './convert-models-of-age
 import { formatPath } from './field-error.ts';
 import { named, refused, type Converted, type Origin } from './foreign-groups.ts';
 
-/** Origin of a document, as far as it is known. */
 export interface ForeignSource {
   /** The system of the document, as `headgate import` names it. If absent, the fields of the document decide. */
   readonly system?: string;
@@ -24,7 +23,6 @@ export interface ForeignSource {
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** The shape of another system's documents. */
 interface ForeignShape {
   /** Systems with this shape, as `headgate import` names them. */
   readonly systems: readonly string[];
@@ -80,7 +78,6 @@ export const DOCUMENT_SYSTEMS: readonly string[] = [
   ...new Set(FOREIGN_SHAPES.flatMap(({ systems }) => systems)),
 ].toSorted();
 
-/** Returns the fields that identify documents of a system. */
 export function fieldsOfSystem(system: string): string[] {
   return FOREIGN_SHAPES.flatMap(({ systems, fields }) => (systems.includes(system) ? fields : []));
 }

@@ -43,7 +43,6 @@ const OTHER_PARTS = new Set([
   'vector_store_registry',
 ]);
 
-/** Reports the parts of a document that are not read. */
 function reportOthers(document: UnknownFields, report: ImportReport): void {
   const names = Object.keys(document);
   const { credential_list: credentials } = document;
@@ -242,7 +241,6 @@ function budgetsOfMembers(
   return madeOf.map((group) => group.map((deployment) => shares.get(deployment)));
 }
 
-/** Maximum patterns of a group. */
 const PATTERNS_MAX = 200;
 
 /** Returns the group for the limits of the whole proxy, over all imported models. */

@@ -29,7 +29,6 @@ import { quoteNoKey } from './key-like.ts';
 
 type AgentModel = z.output<typeof agentModelSchema>;
 
-/** An entry, and its place in the list. */
 interface AgentModelEntry {
   readonly at: string;
   readonly index: number;
@@ -42,7 +41,6 @@ const READ = new Set([...Object.keys(agentModelSchema.shape), '_comment']);
 /** Dialects that a provider has at every address. Other providers are called with the dialect of OpenAI. */
 const OWN_DIALECTS: readonly (Dialect | undefined)[] = ['gemini', 'azure', 'bedrock'];
 
-/** Maximum time for which a call holds its slot. */
 const HOLD_MAX_MS = 86_400_000;
 
 /** Distinguishes a list with flat entries from a list of deployments. */
@@ -279,7 +277,6 @@ function providerOf({ provider, model }: AgentModel): {
   return { provider: model.slice(0, slash).toLowerCase(), name: model.slice(slash + 1) };
 }
 
-/** Returns the keys of an entry, from either of the two fields. */
 function keysOf({ api_keys: several, api_key: one }: AgentModel): readonly string[] {
   return several.length > 0 || !one ? several.filter((key) => key !== '') : [one];
 }

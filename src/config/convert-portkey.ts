@@ -145,7 +145,6 @@ function nameable(
   });
 }
 
-/** Minimum weight of a member. */
 const WEIGHT_MIN = 0.01;
 
 /** Converts a weight. 0 disables the member, and other weights are scaled into the bounds of a member. */

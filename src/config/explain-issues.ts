@@ -18,7 +18,6 @@ const EXPECTED: Record<string, string> = {
   record: 'an object',
 };
 
-/** Converts errors of zod to messages for operators. */
 export function explainIssues(
   error: z.ZodError,
   schema: z.core.$ZodType,

@@ -8,7 +8,6 @@ export interface FieldError {
 /** Maximum length of a repeated name. No field or upstream has a longer one, so a longer text may be a key. */
 const NAME_CHARACTERS_MAX = 32;
 
-/** Formats a path as operators read it. */
 export function formatPath(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`;
@@ -19,7 +18,6 @@ export function formatPath(path: readonly PropertyKey[]): string {
   }, '');
 }
 
-/** Quotes an unknown name for a message. */
 export function quoteName(name: string): string {
   return name.length > NAME_CHARACTERS_MAX ? `<${name.length} characters>` : quoted(name);
 }

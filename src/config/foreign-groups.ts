@@ -18,7 +18,6 @@ export type Converted =
     }
   | { readonly ok: false; readonly errors: FieldError[] };
 
-/** A group, and its origin in the document. */
 export interface Origin {
   readonly path: readonly (string | number)[];
   readonly title: string;

@@ -24,23 +24,18 @@ export interface Deployment {
   readonly model: string | null;
   /** Price and name of the model. Absent if the document has none. */
   readonly facts?: ModelFacts;
-  /** Further settings of the member. */
   readonly member?: Pick<MemberInput, 'enabled' | 'first_token_ms' | 'limits' | 'tier' | 'weight'>;
 }
 
-/** Members, and what happened to the deployments. */
 export interface MadeMembers {
   readonly members: readonly MemberInput[];
-  /** Path in the document of each member. */
   readonly paths: readonly string[];
   readonly notes: readonly string[];
   readonly omitted: readonly FieldError[];
 }
 
-/** Maximum members of a group. */
 export const MEMBERS_MAX = 32;
 
-/** Maximum tier of a member. */
 export const TIER_MAX = 10;
 
 /**

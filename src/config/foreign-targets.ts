@@ -10,7 +10,6 @@ import { freeName, providerIdOf } from './foreign-groups.ts';
 
 export type UpstreamInput = NonNullable<ConfigInput['upstreams']>[number];
 
-/** Target of calls in a foreign document. */
 export interface ForeignTarget {
   /** Id of the upstream: a built-in one, or that of `upstream`. */
   readonly id: string;
@@ -20,7 +19,6 @@ export interface ForeignTarget {
   readonly upstream?: UpstreamInput;
   /** Base URL of its OpenAI-shaped routes. null if it has none. */
   readonly openaiBase: string | null;
-  /** Whether it has Anthropic-shaped routes. */
   readonly speaksAnthropic: boolean;
   /** Whether it is a self-hosted server, which needs no key. */
   readonly isLocal: boolean;
@@ -200,7 +198,6 @@ function addFacts(upstream: UpstreamInput, { model, price, publicName }: ModelFa
   }
 }
 
-/** Returns a valid upstream id for any name. */
 export function upstreamIdOf(name: string): string {
   const id = name
     .toLowerCase()

@@ -21,7 +21,6 @@ export function withoutOldDefaults(document: unknown): unknown {
   return withoutSwitches(withoutOrders(document, (order) => order === 'listed'));
 }
 
-/** Removes all old fields from a stored document. */
 export function withoutGone(stored: unknown): unknown {
   return withoutSwitches(withoutOrders(stored, () => true));
 }

@@ -22,7 +22,6 @@ import { quoteNoKey } from './key-like.ts';
 export type Endpoint = z.output<typeof hermesEndpointSchema>;
 type NamedEndpoint = z.output<typeof hermesProviderSchema>;
 
-/** A named endpoint, and its path in the document. */
 export interface HermesEndpoint {
   readonly at: string;
   readonly name: string;
@@ -90,7 +89,6 @@ export class HermesPlaces {
     }
   }
 
-  /** Returns the endpoint with the name of a provider. */
   entryOf(provider: string | null | undefined): HermesEndpoint | undefined {
     return this.#named.get(plainName(provider ?? '').replace(/^custom:/, ''));
   }

@@ -85,7 +85,6 @@ function whyNot(
   return { field: 'base_url', message };
 }
 
-/** Whether an address is that of an upstream. */
 function isThere(base: string, place: ForeignTarget): boolean {
   const there = placeAt(base, place.dialect);
   return place.upstream === undefined ? there.id === place.id : there.base === place.base;

@@ -26,7 +26,6 @@ export const FALLBACK_AFTER_MS = 60_000;
 /** Maximum time between two starts of a group. */
 const DELAY_MAX_S = 100;
 
-/** Maximum upstreams that a group spills to. */
 const SPILLS_MAX = 8;
 
 /** Fields that are read. Hermes keeps using the others. */
@@ -58,7 +57,6 @@ export interface Used {
   readonly models: readonly (readonly [model: string, slots: number])[];
 }
 
-/** A spill target, and the model to request there. */
 export interface Spill {
   readonly upstream: string;
   readonly model: string | null;
@@ -128,7 +126,6 @@ export class HermesReading {
     return this.places.made.list.filter(({ id }) => ids.has(id));
   }
 
-  /** Returns the spill targets of the main provider. */
   fallbacks(main: Used | null): Spill[] {
     const { fallback_providers: several, fallback_model: one } = this.#document;
     const [field, list] = several?.length
@@ -230,7 +227,6 @@ export class HermesReading {
     this.notes.add(`In Hermes, set \`base_url\` of ${entryAt ?? at} to ${url}${key}.`);
   }
 
-  /** Converts the time between two starts to starts per second. */
   #startsPerS(delayS: number, at: string): number | null {
     if (delayS === 0) return null;
     if (delayS > DELAY_MAX_S) {
@@ -272,7 +268,6 @@ export class HermesReading {
   }
 }
 
-/** Returns the models of an endpoint with a limit of their own. */
 function modelSlots(models: HermesEndpoint['entry']['models']): Used['models'] {
   if (!models || Array.isArray(models)) return [];
   return Object.entries(models).flatMap(([model, entry]) =>

@@ -52,7 +52,6 @@ export function importConfig(written: unknown, source: ForeignSource = {}): Impo
   return importPruned({ config: converted.config, notes, omitted, pathOf }, () => []);
 }
 
-/** A configuration from a foreign document. */
 type Foreign = Pick<Extract<Imported, { ok: true }>, 'notes' | 'omitted'> & {
   readonly config: ConfigInput;
   readonly pathOf: (path: string) => string;

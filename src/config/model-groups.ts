@@ -6,7 +6,6 @@ import { freeName, groupNameOf } from './foreign-groups.ts';
 import { inDialect, membersOf, type Deployment, type GroupInput } from './foreign-members.ts';
 import type { MadeUpstreams } from './foreign-targets.ts';
 
-/** A deployment in a list of another system. */
 export interface ListedDeployment extends Deployment {
   /** Name by which callers request the model, or a pattern of names. */
   readonly title: string;
@@ -18,9 +17,7 @@ export interface ListedDeployment extends Deployment {
   readonly isAlone: boolean;
 }
 
-/** Models whose calls fall back to other models. */
 export interface ModelFallback {
-  /** Path in the document. */
   readonly path: string;
   readonly from: string;
   readonly to: readonly string[];
@@ -31,17 +28,14 @@ export interface ModelFallback {
 /** Settings in addition to the deployments that decide where calls go. */
 export interface GroupOptions {
   readonly fallbacks: readonly ModelFallback[];
-  /** Aliases of models. */
   readonly aliases: readonly {
     readonly path: string;
     readonly name: string;
     readonly of: string;
   }[];
-  /** Settings of every group. */
   readonly settings: Omit<GroupInput, 'name' | 'match' | 'members'>;
 }
 
-/** Groups that were created from deployments. */
 export interface Grouped<Listed extends ListedDeployment> {
   readonly groups: readonly GroupInput[];
   readonly notes: readonly string[];
@@ -50,7 +44,6 @@ export interface Grouped<Listed extends ListedDeployment> {
   readonly madeOf: readonly (readonly Listed[])[];
 }
 
-/** A group under construction. */
 interface GroupDraft {
   readonly title: string;
   /** Aliases of the model. */
@@ -59,7 +52,6 @@ interface GroupDraft {
   readonly places: { readonly deployment: ListedDeployment; readonly tier: number | undefined }[];
 }
 
-/** Creates a group from the deployments of each model. */
 export function groupDeployments<Listed extends ListedDeployment>(
   deployments: readonly Listed[],
   { fallbacks, aliases, settings }: GroupOptions,

@@ -6,7 +6,6 @@ const DISTANCE_MAX = 3;
 /** Maximum compared length. Longer names are not misspellings of a short one. */
 const NAME_CHARACTERS_MAX = 64;
 
-/** Maximum suggestions. */
 const NEAR_MAX = 3;
 
 /** Returns the known name closest to `name`. null if none is close. */

@@ -67,7 +67,6 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
   return [...branches, ...otherwise(other, taken, omitted)];
 }
 
-/** A model of a condition, and its target. */
 interface ModelChoice {
   readonly model: string;
   readonly name: string;

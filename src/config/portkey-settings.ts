@@ -4,7 +4,6 @@ import type { GroupInput } from './foreign-members.ts';
 import type { PortkeyParts } from './portkey-target.ts';
 import type { PortkeyNode, TargetTiers } from './portkey-tree.ts';
 
-/** Maximum retries of a group. */
 const RETRIES_MAX = 10;
 
 /** Status codes after which Portkey retries by default. Headgate retries after all of them. */
@@ -80,7 +79,6 @@ function affinityOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): Po
   };
 }
 
-/** Converts the circuit breaker of a strategy. */
 function breakerOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): PortkeyGroupSettings {
   const path = below(at, 'strategy.cb_config');
   const written = objectOf(strategy?.['cb_config'], path, to);

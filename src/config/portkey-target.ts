@@ -14,7 +14,6 @@ import type { ForeignSecrets } from './foreign-secrets.ts';
 import { isKeyLike, quoteNoKey } from './key-like.ts';
 import type { Leaf, PortkeyNode } from './portkey-tree.ts';
 
-/** Secrets, notes and omitted parts that a conversion collects. */
 export interface PortkeyParts {
   readonly secrets: ForeignSecrets;
   readonly notes: Set<string>;
@@ -87,7 +86,6 @@ export function deploymentOf(
   };
 }
 
-/** The models that a target names. */
 interface TargetModel {
   /** Model there. null means the requested one. */
   readonly model: string | null;
@@ -241,7 +239,6 @@ function secretOf(
   return secrets.ofOther(`place ${place.id}`, `${place.id}_API_KEY`, place.id);
 }
 
-/** Lists the fields of a target that are not converted. */
 export function listUnread(at: string, node: PortkeyNode, { omitted }: PortkeyParts): void {
   for (const [name, value] of Object.entries(node)) {
     if (value === undefined || value === null || READ.has(name)) continue;

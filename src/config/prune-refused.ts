@@ -1,7 +1,6 @@
 import type { ConfigInput } from '../contract/config/config.ts';
 import type { FieldError } from './field-error.ts';
 
-/** A converted configuration without the rejected parts. */
 interface Pruned {
   readonly config: ConfigInput;
   /** Errors of removed parts, with paths in the original configuration. */

@@ -1,11 +1,9 @@
-/** A key that occurs twice in its object. */
 interface RepeatedKey {
   /** Position of its second occurrence in the text, in UTF-16 code units. */
   readonly offset: number;
   readonly path: readonly PropertyKey[];
 }
 
-/** An object or list that is open at a position in the text. */
 interface OpenContainer {
   /** Keys of an object so far. null for a list. */
   readonly keys: Set<string> | null;

@@ -3,7 +3,6 @@ import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
 import { shown } from './changes-between.ts';
 import { isSame, rebase } from './rebase.ts';
 
-/** A field of a change that has been changed again. */
 interface UndoConflict {
   readonly path: string;
   /** The value that the undo restores. Absent if there was none. */
@@ -12,7 +11,6 @@ interface UndoConflict {
   readonly now?: unknown;
 }
 
-/** A configuration after a rollback. */
 export interface RolledBack {
   readonly config: Config;
   /** Sentences about what stays as it is. */

@@ -83,7 +83,6 @@ let askedAt = -Infinity;
 /** A version that was announced to this isolate and not queried yet. */
 let announced = 0;
 
-/** Time of the last read of the store. */
 let storeReadAt = -Infinity;
 
 /** Tag of the copy from the store, or null if there was none. undefined once the directory has received it. */

@@ -6,7 +6,6 @@ function isMerge({ key }: Pair): boolean {
   return isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
 }
 
-/** Nodes that aliases refer to. */
 export type AliasTargets = ReadonlyMap<Alias, Node>;
 
 /** Maps each alias to its node, in one pass. The library searches the whole document for each alias. */

@@ -1,4 +1,3 @@
-/** Properties of a header that Headgate sets on responses. */
 interface AnswerHeaderShape {
   /** Headgate alone may send this header. It is removed from upstream responses. */
   readonly isOurs: boolean;

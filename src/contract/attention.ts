@@ -6,7 +6,6 @@ import { REASON_NAMES } from './refusals.ts';
 /** Time without a served call, while calls fail, after which `nothing_served` applies. */
 export const NOTHING_SERVED_MS = 300_000;
 
-/** Maximum length of the attention list. */
 export const ATTENTION_MAX = 500;
 
 const attentionRule = z.enum(ATTENTION_RULES);

@@ -17,7 +17,6 @@ export const callOutcomeSchema = z.enum([
   'in_flight',
 ]);
 
-/** Rules by which a call is logged. */
 const keptForSchema = z.enum(['refused', 'retried', 'slow', 'cost', 'sample', 'recent']);
 
 const tokens = (of: string) =>

@@ -164,7 +164,6 @@ const rejectionSchema = z.discriminatedUnion('reason', [
   }),
 ]) satisfies z.ZodType<Rejection>;
 
-/** Wait reasons. */
 export const waitCauseSchema = z.enum([
   'operator_pause',
   'upstream_pause',
@@ -215,7 +214,6 @@ const placedSchema = z.object({
     .describe('The other members.'),
 });
 
-/** Decisions of a pool about a call. */
 export const outcomeSchema = z.enum(['granted', 'rejected', 'left', 'moved']) satisfies z.ZodType<
   Decision['decided']
 >;
@@ -245,7 +243,6 @@ const endedSchema = z.enum([
   'expired',
 ]) satisfies z.ZodType<NonNullable<Decision['ended']>>;
 
-/** One decision of a pool, and how the call ended. */
 export const decisionInfoSchema = z.object({
   kind: holdKind('Kind of the requester'),
   lease: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),

@@ -79,7 +79,6 @@ export type PoolMarkerKind =
   | 'member_back'
   | 'reset';
 
-/** An event that changed how a pool grants. */
 export interface PoolMarker {
   /** Epoch milliseconds of the first event of this minute. */
   readonly at: number;

@@ -11,7 +11,6 @@ import {
   ticketAnswerSchema,
 } from './leases.ts';
 
-/** One route for callers, as shown in the OpenAPI document. */
 interface OperationDescription {
   readonly operationId: string;
   readonly summary: string;

@@ -4,7 +4,6 @@ export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 /** All methods that are served. Any other method is rejected with 405 on every route. */
 export const SERVED_METHODS: readonly string[] = [...METHODS, 'HEAD', 'OPTIONS'];
 
-/** Methods that only read. */
 export const READING_METHODS: readonly string[] = ['GET', 'HEAD'];
 
 /** Methods of calls with a body, such as generation. Calls of other methods mostly read results. */

@@ -44,7 +44,6 @@ interface ReasonShape {
   readonly permanent: boolean;
 }
 
-/** The HTTP status of each reason. */
 export const REASONS: Record<Reason, ReasonShape> = {
   queue_full: { status: 429, permanent: false },
   queue_timeout: { status: 429, permanent: false },
@@ -110,7 +109,6 @@ export interface ErrorReply {
   readonly isPermanent?: boolean;
   /** Time after which a retry may succeed, for callers that can wait long. */
   readonly endsInMs?: number;
-  /** Number of attempts at the upstream. */
   readonly tries?: number;
   /** Facts about the rejected call that only its error has, for the count of rejections. Not sent to callers. */
   readonly about?: {

@@ -2,12 +2,10 @@ import * as z from 'zod';
 import { LANES, type Lane } from '../core/words/ticket.ts';
 import { clientWaitMs } from './client-timeouts.ts';
 
-/** Optional headers in which a caller describes its call. */
 export interface CallerHeaders {
   readonly upstream: string | null;
   readonly model: string | null;
   readonly lane: Lane | null;
-  /** Number of slots that the call needs. */
   readonly weight: number;
   readonly agent: string | null;
   /** Start of the agent run, in epoch milliseconds. null means the time at which the group first saw it. */
@@ -18,7 +16,6 @@ export interface CallerHeaders {
   readonly maxWaitMs: number | null;
   /** The wait that the caller chose for Headgate, without the time-outs of its client. */
   readonly chosenWaitMs: number | null;
-  /** Whether the caller wants comments on a queued stream. */
   readonly wantsKeepalive: boolean;
 }
 

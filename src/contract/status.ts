@@ -74,7 +74,6 @@ const pauseSchema = z.object({
     ),
 });
 
-/** Maximum scopes that a status lists. */
 export const SCOPES_SHOWN_MAX = 64;
 
 /** What was learned about the calls of one scope at their upstream. */
@@ -178,7 +177,6 @@ const affinityStatusSchema = z.object({
   waited_total: count.describe('Calls that waited for that member although another one had room.'),
 });
 
-/** Calls of a group at one upstream. */
 export const upstreamCallsSchema = z.object({
   id: z.string().describe('Id of the upstream.'),
   in_flight: count.meta({ description: 'Number of calls that hold slots for it.', unit: 'calls' }),
@@ -219,7 +217,6 @@ export const upstreamCallsSchema = z.object({
     .describe('Last refusal of each kind.'),
 });
 
-/** Limits of an upstream, as reported in its response headers. */
 export const limitsSeenSchema = z.object({
   upstream: z.string().describe('Upstream that reported them.'),
   model: z.string().nullable().describe('Model of the calls. null if it is unknown.'),

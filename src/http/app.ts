@@ -29,7 +29,6 @@ import { stopping } from './stopping.ts';
 import { status } from './status/status-route.ts';
 import { webhook } from './webhooks/webhook-route.ts';
 
-/** Creates the Worker: own routes, and proxied calls. */
 export function createApp(): ExportedHandler<Env> {
   const routes = createRoutes();
   return {
@@ -96,7 +95,6 @@ const requirePlaces: MiddlewareHandler<{ Bindings: Env }> = async ({ env }, next
   return next();
 };
 
-/** Rejects a change that a page of another site sends. */
 const refuseForeignPages: MiddlewareHandler<{ Bindings: Env }> = async (context, next) => {
   const { env, executionCtx, req } = context;
   const isOfPage = req.header('origin') !== undefined;

@@ -40,7 +40,6 @@ export function malformed(asked: RefusedRequest): Response {
   return errorAt(called, malformedReply(what), { ...asked, request });
 }
 
-/** Returns an error in the dialect of a URL. */
 export function errorAt(url: string, reply: ErrorReply, asked: RefusedRequest): Response {
   if (isOwnUrl(url)) return rejectedResponse('opaque', rejected(reply), asked);
   const table = newestKnown();

@@ -30,7 +30,6 @@ const REASONS: ReadonlyMap<string, Reason> = new Map([
   ['late', 'request_timeout'],
 ]);
 
-/** Error reply to a malformed request. */
 export function malformedReply(what: string): ErrorReply {
   if (what === 'method') return unservedMethod();
   const expected = Object.entries(EXPECTED).find(([name]) => name === what)?.[1];
@@ -38,7 +37,6 @@ export function malformedReply(what: string): ErrorReply {
   return { reason, message: expected ?? 'Invalid request. Expected HTTP/1.1.' };
 }
 
-/** The error reply to a method that no route serves. */
 export function unservedMethod(): ErrorReply {
   const message = `No route supports this method. Use one of ${SERVED_METHODS.join(', ')}, in upper case.`;
   return { reason: 'method_unknown', message, allow: SERVED_METHODS };

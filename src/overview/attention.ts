@@ -22,7 +22,6 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import { groupNames, statusOfGroups } from './all-groups.ts';
 import { askAwake, readDirectory, type Directory, type PoolReply } from './pools.ts';
 
-/** Maximum warnings that the directory stores. */
 const WARNINGS_MAX = 200;
 
 export async function readAttention(

@@ -3,7 +3,6 @@ import { addSums, NO_COSTS, totalOf, type CostSums } from '../core/parts/costs.t
 
 export type CostsBy = 'key' | 'team' | 'model' | 'group';
 
-/** The sums of one key, team, model or group. */
 export interface CostRow extends CostSums {
   /** null for calls without one. */
   readonly name: string | null;

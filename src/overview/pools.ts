@@ -31,11 +31,9 @@ export interface Directory {
   readonly tag: string | null;
   readonly config: Config;
   readonly fingerprintKey: string;
-  /** Fields of groups that revert automatically. */
   readonly temporary: readonly TemporaryField[];
   /** The listed pools and the own pools of configured groups, configured groups first. */
   readonly pools: readonly PlacedPool[];
-  /** Keys of the listed pools. */
   readonly listed: ReadonlySet<string>;
   /** Calls that Headgate itself rejected in the last 10 minutes. */
   readonly refusals: readonly RefusalCount[];

@@ -5,7 +5,6 @@ import type { PoolReply } from './pools.ts';
 
 type WaiterGauges = Pick<PoolStatus, 'waiting_for' | 'needed_elsewhere' | 'stalled_ms'>;
 
-/** Joins the wait reasons of several pools. */
 export function joinWaiting(pools: readonly WaiterGauges[]): WaiterGauges {
   const causes = pools.flatMap(({ waiting_for: counts }) => (counts === undefined ? [] : [counts]));
   const needed = pools.flatMap(({ needed_elsewhere: counts }) =>
@@ -45,7 +44,6 @@ export function waitingElsewhere(
   );
 }
 
-/** Returns the other groups that the waiters of a pool need. */
 export function groupsNeeded({ needed_elsewhere: needed = {} }: WaiterGauges): string[] {
   return Object.keys(needed).map(groupOfPool);
 }

@@ -5,7 +5,6 @@ import { providerOf } from '../providers/index.ts';
 import { knownLimitFor, limitsOfModels, UNKNOWN_LIMIT } from '../providers/published-limits.ts';
 import type { PublishedLimit } from '../providers/provider.ts';
 
-/** A group that Headgate creates automatically. */
 export interface AutoGroup {
   readonly name: string;
   readonly assumed: AssumedLimit;

@@ -16,11 +16,9 @@ export interface BeforeModel {
   readonly modelUse: ModelUse;
   /** Whether one of the groups replaces the automatic group, whatever the model. */
   readonly isReplaced: boolean;
-  /** Whether one of the groups sends comments to queued streams. */
   readonly keepsAlive: boolean;
 }
 
-/** Returns the properties of one group. */
 type Facts = (group: CompiledGroup) => BeforeModel;
 
 const NOTHING: BeforeModel = { modelUse: 'none', isReplaced: false, keepsAlive: false };
@@ -62,7 +60,6 @@ export class GroupIndex {
     );
   }
 
-  /** Returns the groups of a call. */
   matching(call: UnreadCall, model: ModelNames): CompiledGroup[] {
     const found = new Set(this.#others);
     this.#findByKeys(call.keyIds, found);

@@ -80,7 +80,6 @@ export function autoRank(isOfModels: boolean): number {
   return RANKS.indexOf(isOfModels ? 'model' : 'upstream');
 }
 
-/** Returns the upstreams whose calls a group may take. */
 export function upstreamsOf(
   group: Pick<GroupConfig, 'match'>,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -107,7 +106,6 @@ export function groupsByUpstream(
   };
 }
 
-/** Returns the found groups in their order. */
 export function inOrder(
   groups: readonly CompiledGroup[],
   found: ReadonlySet<number>,

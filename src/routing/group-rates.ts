@@ -9,7 +9,6 @@ import type { GroupSettings } from '../core/words/settings.ts';
 /** Limits whose name in the configuration differs. */
 const NAMES: Partial<Record<LimitName, string>> = { startsPerS: 'starts_per_s' };
 
-/** Returns the rates and budgets of a configuration. */
 export function ratesOf(
   limits: Omit<GroupConfig['limits'], 'max_weight'>,
 ): Pick<GroupSettings, 'rates' | 'budgets' | 'isMetered'> {
@@ -27,7 +26,6 @@ export function ratesOf(
   return { rates: { ...rates, burstMs }, budgets, isMetered };
 }
 
-/** Returns what is left of each limit. */
 export function rateStatuses(
   rates: RateUse,
   settings: RateSettings,

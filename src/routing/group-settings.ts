@@ -9,7 +9,6 @@ export function settingsOf(config: Config, name: string): GroupConfig | Switches
   return name.startsWith(AUTO_PREFIX) ? switchesOf(config, name) : null;
 }
 
-/** Replaces the settings of a group. */
 export function withSettings(config: Config, name: string, settings: unknown): Config {
   const index = config.groups.findIndex((one) => one.name === name);
   // The casts are sound: the settings come from `settingsOf`, with earlier values of these fields.

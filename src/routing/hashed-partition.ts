@@ -7,7 +7,6 @@ import { partitionHash } from '../runtime/digests.ts';
 import { isHashed } from './partition.ts';
 import type { Placement, Routes } from './placement.ts';
 
-/** Whether the partitions of a group have hashed names. */
 export function hashesPartitions(
   { jurisdiction }: Pick<GroupConfig, 'jurisdiction'>,
   env: LocationVariables,

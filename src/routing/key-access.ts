@@ -149,7 +149,6 @@ export function mayReportUsage(key: Pick<GatewayKeyConfig, 'allow'> | null): boo
   return key !== null && matcherOf(key.allow)(LEASE_USAGE);
 }
 
-/** The part of a call that decides which route it uses. */
 interface AccessRequest {
   readonly upstream: Upstream;
   readonly path: string;

@@ -5,7 +5,6 @@ import { PRICE_LISTS, priceListId, priceOf, type Price } from '../providers/pric
 import { isPrivateHost } from '../runtime/private-address.ts';
 import { membersOf } from './members.ts';
 
-/** Limits of a group or a member. */
 type MeteredLimits = Omit<GroupConfig['limits'], 'max_weight'>;
 type BudgetLimits = Pick<MeteredLimits, 'budget_usd'>;
 

@@ -26,7 +26,6 @@ import { isOwnPartition, partitionOf } from './partition.ts';
 import { calledAt, namesPaths, type CalledAt } from './path-match.ts';
 import { longestTimeoutMs } from './lane-timeouts.ts';
 
-/** The part of a call that is known before its body is read. */
 interface UnreadPlacementCall {
   readonly upstream: Upstream;
   readonly operation: string;
@@ -110,9 +109,7 @@ export interface Routes {
   readonly keepsSomeAlive: boolean;
   /** Whether any split group has its own jurisdiction, where names of partitions are hashed. */
   readonly splitsInJurisdiction: boolean;
-  /** Whether any group spills calls to another upstream. */
   readonly spillsSome: boolean;
-  /** Whether any group has members. */
   readonly hasMembers: boolean;
   /** Returns the names of a model at an upstream in lower case: the name in the request, and its canonical name. */
   namesOf(upstream: Upstream, model: string | null): readonly string[];
@@ -367,12 +364,10 @@ function ruledLane({ laneRules }: CompiledGroup, names: ModelNames): Lane | null
   return laneRules.find((rule) => rule.matches(names))?.lane ?? null;
 }
 
-/** The part of the routes that depends on the upstream alone. */
 interface UpstreamRoutes {
   /** Groups that calls to the upstream may match, the narrowest first. */
   readonly groups: readonly CompiledGroup[];
   readonly index: GroupIndex;
-  /** Returns the canonical name of a model. */
   readonly canonical: (model: string | null) => string | null;
   /** Joint properties of its automatic groups, for calls that no other group takes from them. */
   readonly ofAuto: Pick<BeforeModel, 'modelUse' | 'keepsAlive'>;
@@ -417,7 +412,6 @@ function factsOf({ config, modelUse, isTargeted, matchesModel }: CompiledGroup):
   };
 }
 
-/** Configured settings of automatic groups, by name. */
 interface AutoGroupSettings {
   readonly configured: ReadonlyMap<string, CompiledGroup>;
   /** Reactions of groups without an entry when they are saturated. */
@@ -449,7 +443,6 @@ export function isOfOneKey({ group, partition, config }: Placement): boolean {
   return config?.partition_by.includes('api_key') === true;
 }
 
-/** Returns the reaction to a call without a free slot. */
 export function onSaturatedAt({ config, onSaturated }: Placement): OnSaturated {
   return config?.on_saturated ?? onSaturated ?? 'queue';
 }

@@ -3,7 +3,6 @@ import { laneOf, type RequestedLanes } from './lane-of.ts';
 import { laneTimeoutMs } from './lane-timeouts.ts';
 import type { Placement } from './placement.ts';
 
-/** The part of a call that decides its maximum wait. */
 interface WaitingCall extends RequestedLanes {
   readonly keyTimeoutMs: number | null;
 }

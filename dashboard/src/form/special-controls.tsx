@@ -110,7 +110,6 @@ function Part(props: {
   );
 }
 
-/** Chooses what happens to calls when the group is full. */
 export function SaturatedControl({ value, attributes, onChange }: ControlProps) {
   const spill = isParts(value) ? value : null;
   return (

@@ -6,19 +6,15 @@ import { isSame, withValue, type EditedDocument } from '../model/document.ts';
 import { check, isTouched, type CheckedDocument, type FieldError } from '../model/field-errors.ts';
 import type { FormState } from './schema-field.tsx';
 
-/** State of a form that edits a document. */
 export interface FormDraft<Schema extends z.ZodType> {
   readonly form: FormState;
   readonly checked: CheckedDocument<Schema>;
-  /** Changes since the form was opened. */
   readonly changes: readonly AuditChange[];
   /** All errors, including those that are not shown yet. */
   readonly errors: readonly FieldError[];
-  /** Replaces the edited document. */
   readonly replace: (draft: EditedDocument) => void;
   /** Sets the fallback price to 0 USD. Returns the document, or null if it has errors. */
   readonly countAsFree: () => z.output<Schema> | null;
-  /** Starts over from another document. */
   readonly restart: (base: EditedDocument, draft?: EditedDocument) => void;
   /** Returns the document. If it has errors, shows all of them and returns null. */
   readonly attempt: () => z.output<Schema> | null;

@@ -1,6 +1,5 @@
 import { asLocal } from './history-range.ts';
 
-/** Filter of the audit log, as entered in its form. */
 export interface AuditFilter {
   readonly actor: string;
   readonly action: string;
@@ -57,7 +56,6 @@ export function filterProblem({ since, until }: AuditFilter): string | null {
   return isTurned ? '“From” must be earlier than “Until”.' : null;
 }
 
-/** Explains an actor of the audit log. */
 export function actorWords(actor: string): string {
   if (actor === 'admin-token') {
     return 'Someone with the ADMIN_TOKEN. To see who makes changes, give each person an admin key.';

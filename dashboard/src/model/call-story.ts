@@ -36,7 +36,6 @@ export function callsOf(decisions: readonly DecisionView[]): ExplainedCall[] {
   });
 }
 
-/** Describes what happened to a call, from arrival to end. */
 export function storyOf({ attempts }: ExplainedCall): StoryStep[] {
   return attempts.flatMap((decision, index) => [
     arrived(decision, index),

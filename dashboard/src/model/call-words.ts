@@ -8,7 +8,6 @@ import { count, duration, plural, usd } from '../format.ts';
 
 export type DecisionView = Frozen<z.output<typeof decisionSchema>>;
 
-/** Wait reasons in a few words, for lists. */
 export const WAIT_WORDS: Readonly<Record<WaitCause, string>> = {
   operator_pause: 'paused by an operator',
   upstream_pause: 'upstream was backing off',
@@ -23,7 +22,6 @@ export const WAIT_WORDS: Readonly<Record<WaitCause, string>> = {
   elsewhere: 'another group was full',
 };
 
-/** Wait reasons in a sentence. */
 export const WAIT_SENTENCES: Readonly<Record<WaitCause, string>> = {
   operator_pause: 'An operator had paused the group.',
   upstream_pause: 'The upstream was backing off.',

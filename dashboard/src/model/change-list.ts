@@ -5,7 +5,6 @@ import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts'
 import { memberSchema } from '../../../src/contract/config/members.ts';
 import { isSame } from './document.ts';
 
-/** One object of the configuration with its changes. */
 export interface ChangedObject {
   /** Name of the list, such as `groups`. Empty for top-level fields. */
   readonly list: string;

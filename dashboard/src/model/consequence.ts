@@ -32,7 +32,6 @@ interface ActConsequence {
   readonly isGrave: boolean;
 }
 
-/** Describes an act, with the number of calls it affects. */
 export function consequenceOf(act: GroupAct, group: GroupView): ActConsequence {
   const { name, queued, in_use: inUse } = group;
   const flying = `${plural(inUse, 'call')} in flight`;

@@ -37,7 +37,6 @@ export function choiceOf(query: Readonly<Record<string, string>>): {
   };
 }
 
-/** URL of the CSV export. */
 export function csvAddress({ query: { period, which } }: CostPeriod, by: CostGrouping): string {
   return `/admin/api/costs?period=${period}&which=${which}&by=${by}&format=csv`;
 }

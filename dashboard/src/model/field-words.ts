@@ -7,7 +7,6 @@ export interface FieldSection {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Fields with a special shape and a control of their own. */
 const SPECIAL_PATHS = [
   'queue.lane_rules',
   'fairness.by',

@@ -4,7 +4,6 @@ import type { Frozen } from '../../../src/contract/frozen.ts';
 import { refusalWords, WAIT_WORDS } from './call-words.ts';
 import { scopeWords } from './scope-words.ts';
 
-/** An entry of the call log. */
 export type FoundCall = Frozen<z.output<typeof callSchema>>;
 
 export const OUTCOMES: Readonly<Record<FoundCall['outcome'], string>> = {
@@ -42,7 +41,6 @@ export function whyOf({
   return again + WAIT_WORDS[cause] + (scope === null ? '' : `: ${scopeWords(scope)}`);
 }
 
-/** Why the call was logged. */
 export function keptBecause({ kept_for: why }: FoundCall): string {
   return KEPT_FOR[why];
 }

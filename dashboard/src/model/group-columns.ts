@@ -3,7 +3,6 @@ import { STATES } from './group-state.ts';
 import { slotsOfGroup } from './slots.ts';
 import type { GroupView } from './status.ts';
 
-/** A column of the table of groups. */
 interface GroupColumn {
   readonly id: string;
   readonly name: string;
@@ -53,7 +52,6 @@ export const COLUMNS = [
 
 export type ColumnId = (typeof COLUMNS)[number]['id'];
 
-/** A chosen order of groups. */
 export interface Sort {
   readonly by: ColumnId;
   readonly isReversed: boolean;
@@ -73,7 +71,6 @@ export function nextSort(sort: Sort | null, id: ColumnId): string | undefined {
   return sort.isReversed ? undefined : `-${id}`;
 }
 
-/** Value of `aria-sort` for a column. */
 export function ariaSort(
   sort: Sort | null,
   column: GroupColumn,

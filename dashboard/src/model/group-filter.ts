@@ -13,7 +13,6 @@ export const NO_FILTER: GroupFilter = { text: '', state: 'all', kind: 'all' };
 
 export const KINDS = ['configured', 'automatic', 'key', 'team', 'retired'] as const;
 
-/** Whether a filter excludes groups. */
 export function isNarrow({ text, state, kind }: GroupFilter): boolean {
   return text.trim() !== '' || state !== 'all' || kind !== 'all';
 }

@@ -35,7 +35,6 @@ export const HISTORY_RANGES: readonly HistoryRange[] = [
   { id: '7d', name: '7 days', lengthMs: 7 * DAY_MS, stepMs: 3_600_000, endMs: null },
 ];
 
-/** Query of a link that selects a range. */
 export interface RangeQuery {
   readonly range?: string;
   readonly from?: string;

@@ -3,7 +3,6 @@ export function isolated(name: string): string {
   return `\u2068${name}\u2069`;
 }
 
-/** Tenant, agent and model of a call, as far as they are known. */
 export function actorOf(call: {
   readonly tenant: string;
   readonly agent: string | null;

@@ -6,12 +6,10 @@ import { count, usd } from '../format.ts';
 import type { EditedDocument } from './document.ts';
 
 export type Key = z.output<typeof keySchema>;
-/** A new key with all defaults. */
 export const BLANK_KEY: EditedDocument = { ...keyDocumentSchema.parse({ id: 'new' }), id: '' };
 
 const OWN = Object.keys(keyDocumentSchema.shape);
 
-/** Editable fields of a key. */
 export function keyDocument(key: Key): EditedDocument {
   return Object.fromEntries(Object.entries(key).filter(([name]) => OWN.includes(name)));
 }
@@ -62,7 +60,6 @@ export const GRACES = [
   { ms: 2_592_000_000, label: '30 days' },
 ] as const;
 
-/** Shell command that uses a key. */
 export function keySnippet(origin: string, secret: string): string {
   return [
     `curl ${origin}/openai/v1/chat/completions \\`,
@@ -71,7 +68,6 @@ export function keySnippet(origin: string, secret: string): string {
   ].join('\n');
 }
 
-/** Shell command that uses an admin key. */
 export function adminKeySnippet(origin: string, secret: string): string {
   return `curl ${origin}/admin/api/status \\\n  -H 'Authorization: Bearer ${secret}'`;
 }

@@ -62,7 +62,6 @@ export function affinityInWords({ affinity }: Pick<GroupView, 'affinity'>): stri
   return `${plural(kept, 'call')} went to the preferred member, ${count(left)} to another, ${count(waited)} waited for it`;
 }
 
-/** Texts of the confirmation to disable or restore a member. */
 export function consequenceOfSwitch(
   member: MemberView,
   others: number,

@@ -10,7 +10,6 @@ export function newGroupFor(like: string | null, blank: EditedDocument): EditedD
   return { ...blank, name, match };
 }
 
-/** Converts words to a valid group name. */
 export function groupNameFor(words: string): string {
   return words
     .toLowerCase()

@@ -2,14 +2,12 @@ import { sortOf, type Sort } from './group-columns.ts';
 import { KINDS, NO_FILTER, type GroupFilter } from './group-filter.ts';
 import { STATES } from './group-state.ts';
 
-/** Filter, view and order of the overview, as in its link. */
 export interface OverviewChoice {
   readonly filter: GroupFilter;
   /** null means that the number of groups decides. */
   readonly view: 'cards' | 'table' | null;
   /** null means the most urgent first. */
   readonly sort: Sort | null;
-  /** Whether idle groups are listed individually. */
   readonly isIdleShown: boolean;
 }
 

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 
-/** Kind of input for a field, derived from its schema. */
 export type FieldKind =
   | {
       readonly type: 'number';
@@ -18,7 +17,6 @@ export type FieldKind =
   | { readonly type: 'pairs'; readonly isOfTexts: boolean }
   | { readonly type: 'text' }
   | { readonly type: 'instant' }
-  /** A special shape with its own control. */
   | { readonly type: 'special' };
 
 export interface SchemaField {
@@ -30,7 +28,6 @@ export interface SchemaField {
   readonly isOptional: boolean;
   /** Default. undefined if the field is required. */
   readonly fallback: unknown;
-  /** Description of the field, adapted to a form. */
   readonly help: string;
   readonly unit: string | undefined;
 }

@@ -19,7 +19,6 @@ export function isHolding({ queued, paused_until: until, breaker }: ScopeView): 
   return queued > 0 || until !== null || breaker !== 'closed';
 }
 
-/** Describes the state of a scope in a few words. */
 export function scopeState({ paused_until: until, breaker, limit }: ScopeView): string {
   if (breaker === 'open') return 'breaker open';
   if (until !== null) return 'paused';

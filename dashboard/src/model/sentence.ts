@@ -25,11 +25,9 @@ export function slotsInWords(slots: Slots): string {
   return `${count(slots.inUse)} of ${count(capacity)} ${capacity === 1 ? 'slot' : 'slots'}`;
 }
 
-/** Explains prefetched slots. */
 export const PREFETCHED =
   'prefetched by a Worker, with no call on it: returned when another call needs it';
 
-/** Explains orphaned slots, and when they become free. */
 export function orphanedInWords(until: string | null): string {
   const at = until === null ? '' : ` by ${new Date(until).toLocaleTimeString('en-GB')}`;
   return `orphaned: granted before the last restart of this pool; free${at} unless its call reclaims it`;

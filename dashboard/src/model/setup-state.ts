@@ -7,7 +7,6 @@ export interface SetupItem {
   readonly says: string;
   /** Command that fixes it. */
   readonly command?: string;
-  /** What to do after the command. */
   readonly afterwards?: string;
   readonly href?: string;
   readonly link?: string;

@@ -26,7 +26,6 @@ export function suggestedWords(limits: Suggestion['limits']): string {
     .join(', ');
 }
 
-/** Name of a plan with its models. */
 export function planWords({ plan, models }: Suggestion): string {
   return models.length === 0 ? plan : `${plan}, ${models.join(', ')}`;
 }

@@ -19,7 +19,6 @@ export const TEAM_SECTIONS: readonly FieldSection[] = [
   },
 ];
 
-/** A new team with all defaults. */
 export const BLANK_TEAM: EditedDocument = { ...teamSchema.parse({ id: 'new' }), id: '' };
 
 export function teamDocument({ id, note, limits }: Team): EditedDocument {

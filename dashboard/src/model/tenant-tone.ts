@@ -1,7 +1,6 @@
 /** Number of `--tenant-…` colours in `style/tokens.css`. */
 const TONES = 8;
 
-/** Inline style with the colour of a tenant. */
 export function tintOf(tenant: string): Readonly<Record<'--tone', string>> {
   return { '--tone': `var(--tenant-${toneOf(tenant)})` };
 }

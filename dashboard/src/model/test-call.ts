@@ -17,7 +17,6 @@ const MODELS: Readonly<Record<string, string>> = {
 
 type Callable = Pick<UpstreamInfo, 'id' | 'dialect' | 'openai_at' | 'anthropic_at' | 'enabled'>;
 
-/** Whether the upstream has an OpenAI or Anthropic route. */
 export function isCallable({ enabled, openai_at, anthropic_at }: Callable): boolean {
   return enabled && (openai_at !== null || anthropic_at !== null);
 }

@@ -87,7 +87,6 @@ export function wrongIn(form: TestedForm, keyIds: readonly string[]): Partial<Te
   };
 }
 
-/** Request body of the tester. */
 export function callOf(form: TestedForm) {
   return {
     model: form.model.trim() || null,

@@ -20,7 +20,6 @@ export interface UpstreamForm {
   readonly aliases: string;
   readonly via: string;
   readonly limit_headers: string;
-  /** How the account of a caller's key is determined. */
   readonly account_by: string;
   readonly websocket: string;
   /** Name of the secret that signs webhooks about the ends of runs. Empty if it sends none. */
@@ -32,7 +31,6 @@ export interface UpstreamForm {
 /** Merge patch of changed fields. null resets a field to its default. */
 export type UpstreamPatch = Readonly<Record<string, unknown>>;
 
-/** Suggested name for the secret with the operator's key. */
 export function secretNameFor(id: string): string {
   const name = id
     .trim()

@@ -25,7 +25,6 @@ export type UpstreamDetail = UpstreamInfo & {
   readonly seen_limits: readonly SeenLimits[];
 };
 
-/** State of an upstream, combined from its groups. */
 export interface UpstreamGroupsView {
   readonly state: Info['health']['state'] | 'off';
   /** End of the backoff or of the open breaker. */
@@ -99,7 +98,6 @@ export function seenOf(
   };
 }
 
-/** The last refusal of each kind, newest first. */
 function latestOfEach(all: readonly LastRefusalView[]): LastRefusalView[] {
   const byKind = new Map<string, LastRefusalView>();
   for (const one of all.toSorted((a, b) => (a.at < b.at ? -1 : 1))) byKind.set(one.kind, one);

@@ -14,11 +14,9 @@ interface LargePictureProps {
   /** Milliseconds since `detail` arrived. */
   readonly sinceMs: number;
   readonly usualHoldMs: number | null;
-  /** Called with the lease of a selected slot, and its age. */
   readonly onOpen: (lease: LeaseView, ageMs: number) => void;
 }
 
-/** Picture of a group with each of its leases and queued calls. */
 export function LargePicture({ group, detail, sinceMs, usualHoldMs, onOpen }: LargePictureProps) {
   const root = useRef<HTMLDivElement>(null);
   useFlight(root);

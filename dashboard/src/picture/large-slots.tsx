@@ -21,7 +21,6 @@ interface LargeSlotsProps {
   readonly onOpen: (lease: LeaseView, ageMs: number) => void;
 }
 
-/** Slots of a group: a cell each with its lease, or a bar. */
 export function LargeSlots(props: LargeSlotsProps) {
   return cellsOf(props.slots) > CELLS_MAX ? <Bar {...props} /> : <CellList {...props} />;
 }

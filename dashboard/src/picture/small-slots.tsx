@@ -8,7 +8,6 @@ const GRIDS: readonly (Grid & { readonly upTo: number })[] = [
   { upTo: CELLS_MAX, rows: 2, pitchX: 9, pitchY: 9, width: 7, height: 7, top: 0 },
 ];
 
-/** Slots of a pool: a cell each, or a bar. */
 export function SmallSlots({ slots }: { readonly slots: Slots }) {
   const cells = cellsOf(slots);
   const grid = GRIDS.find(({ upTo }) => cells <= upTo);

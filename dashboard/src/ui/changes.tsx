@@ -4,7 +4,6 @@ import { shortText } from '../model/short-text.ts';
 import { When } from './when.tsx';
 import './changes.css';
 
-/** Changes with old and new values, one line per field. */
 export function Changes(props: {
   readonly changes: readonly AuditChange[];
   /** Number of changes that are not listed. */

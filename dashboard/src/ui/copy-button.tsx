@@ -3,7 +3,6 @@ import { useState } from 'preact/hooks';
 /** Copies a text, and reports if the browser blocks it, for example over plain HTTP. */
 export function CopyButton(props: {
   readonly label: string;
-  /** The text, or a function that loads it on demand. */
   readonly text: string | (() => Promise<string>);
 }) {
   const [state, setState] = useState<'ready' | 'copied' | 'failed'>('ready');

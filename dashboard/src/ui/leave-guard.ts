@@ -8,7 +8,6 @@ const QUESTION = {
   verb: 'Leave',
 };
 
-/** A page with unsaved input. */
 interface GuardedPage {
   readonly url: string;
   readonly route: (target: string) => void;

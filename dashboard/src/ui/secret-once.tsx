@@ -6,7 +6,6 @@ import './secret-once.css';
 export function SecretOnce(props: {
   readonly title: string;
   readonly secret: string;
-  /** Command that uses the secret. */
   readonly snippet: string;
   /** What happens to the previous key, if there was one. */
   readonly note?: string;

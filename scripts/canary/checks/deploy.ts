@@ -19,12 +19,10 @@ const LOOK = { everyMs: 250, inARow: 8 };
 /** Slots that the streams share. */
 const SLOTS = 2;
 
-/** Results of the calls under the load. */
 interface DeployTally {
   readonly probes: CanaryCallEnd[];
   /** Ends of calls that should have waited until the end of the check. */
   readonly waiters: CanaryCallEnd[];
-  /** Ends of streams. */
   readonly streams: CanaryCallEnd[];
   mostStreaming: number;
   overGrants: number;
@@ -124,7 +122,6 @@ function judge(tally: DeployTally): CheckOutcome {
   return outcome(isWell, found, meaning, figures);
 }
 
-/** Keeps up a load during a deploy. */
 export const deploy: Check = {
   id: 'deploy',
   title: 'A deploy under load',

@@ -37,7 +37,6 @@ async function concurrent(
   return ends;
 }
 
-/** Counts responses by data centre. */
 function byColo(ends: readonly CanaryCallEnd[]): Record<string, Record<string, number>> {
   const colos = new Set(ends.map(coloOf));
   return Object.fromEntries(

@@ -6,7 +6,6 @@ import type { CanaryStage } from '../stage.ts';
 /** The feed sends beats more often than this, so a longer silence means that it is dead. */
 const SILENT_MS = 10_000;
 
-/** Pause before the feed is reopened. */
 const REOPEN_AFTER_MS = 500;
 
 interface FeedWatch {
@@ -14,7 +13,6 @@ interface FeedWatch {
   snapshots: number;
   beats: number;
   longestSilenceMs: number;
-  /** Reasons for which the feed broke. */
   readonly problems: string[];
 }
 

@@ -16,7 +16,6 @@ interface LeavingResult {
   readonly isJudged: boolean;
 }
 
-/** A call that can be disconnected in some way. */
 interface Leavable {
   readonly isThere: () => Promise<boolean>;
   readonly leave: () => void;

@@ -6,7 +6,6 @@ import type { AttentionRule } from '../../../src/contract/attention-rules.ts';
 import { plural, spanWords } from '../../../src/core/words/figures.ts';
 import { taken, type CliTarget } from '../target.ts';
 
-/** The result of one check of `headgate doctor`. */
 export interface DoctorFinding {
   readonly check: string;
   readonly result: 'ok' | 'missing' | 'failed' | 'skipped';

@@ -93,7 +93,6 @@ async function setUpFindings(url: string): Promise<DoctorFinding[]> {
   });
 }
 
-/** Checks the token and reports its actor and role. */
 async function tokenFinding({ admin, token }: CliTarget): Promise<DoctorFinding> {
   const check = 'token';
   if (token === null) {

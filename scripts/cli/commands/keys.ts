@@ -50,7 +50,6 @@ interface ConfirmOptions {
   readonly yes?: boolean;
 }
 
-/** A change of a key, and the confirmation that it may require. */
 interface KeyChange {
   readonly preview: AdminRequest<'previewKey'>;
   readonly question: string;
@@ -150,7 +149,6 @@ export function rotateKey(
   });
 }
 
-/** Revokes a key. */
 export function revokeKey(
   target: CliTarget,
   output: Output,
@@ -175,7 +173,6 @@ export function revokeKey(
   });
 }
 
-/** Revokes a key and removes it from the list. */
 export function deleteKey(
   target: CliTarget,
   output: Output,

@@ -90,7 +90,6 @@ function showAttention(output: Output, attention: readonly Attention[] | null): 
   );
 }
 
-/** Shows the state of each group, and the attention list. */
 export async function showStatus(
   target: CliTarget,
   output: Output,

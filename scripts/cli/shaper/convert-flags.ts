@@ -195,7 +195,6 @@ function setAuth(
   }
 }
 
-/** Lists the given flags that are not imported. */
 function listUnused(flags: Flags, { notes, omitted }: ShaperParts): void {
   for (const name of flags.keys()) {
     if (TAKEN.has(name)) continue;

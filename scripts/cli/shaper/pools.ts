@@ -32,7 +32,6 @@ export interface ShaperPool {
   /** null means the number of `-concurrency`. */
   readonly slots: number | null;
   readonly match: NonNullable<GroupInput['match']>;
-  /** API shapes of its routes. */
   readonly shapes: readonly string[];
 }
 

@@ -162,7 +162,6 @@ export function msOf(flags: Flags, name: string, maxMs: number, notes: string[])
   return atMost(ms === 0 ? 0 : Math.max(1, Math.round(ms)), maxMs, `-${name} ${written}`, notes);
 }
 
-/** Lowers a value to the maximum and adds a note. */
 export function atMost(value: number, max: number, flag: string, notes: string[]): number {
   if (value <= max) return value;
   notes.push(`${flag}: ${max} is the maximum of a group and is used instead.`);

@@ -67,7 +67,6 @@ async function holderOfToken(env: Env): Promise<SignedInActor[]> {
   return [{ actor: TOKEN_ACTOR, role: 'admin', tokenHash: await secretHash(token) }];
 }
 
-/** Returns whether an admin key is still valid. */
 export function isLive({ expires_at: at }: Pick<AdminKeyConfig, 'expires_at'>): boolean {
   return at === null || Date.parse(at) > Date.now();
 }

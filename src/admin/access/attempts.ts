@@ -18,10 +18,8 @@ const BLOCKED_MS = 10_000;
 
 const ADDRESSES_MAX = 1_000;
 
-/** End of the block, by address. */
 const blockedUntil = new BoundedMap<string, number>(ADDRESSES_MAX);
 
-/** The part of a request that identifies its address. */
 interface SignInClient {
   readonly env: Env;
   readonly req: { readonly raw: Request };

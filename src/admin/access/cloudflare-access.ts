@@ -21,7 +21,6 @@ type Keys = NonNullable<Parameters<typeof verifyWithJwks>[1]['keys']>;
 /** This isolate's copy of the keys of one team. Plain data only, because requests cannot share promises. */
 let known: { readonly team: string; readonly keys: Keys; readonly atMs: number } | null = null;
 
-/** A user that Cloudflare Access has authenticated. */
 interface AccessUser extends Actor {
   /** The browser adds the header to all requests, even to those that other sites cause. */
   readonly isBrowser: boolean;

@@ -2,7 +2,6 @@ import { ticked } from '../field-error.ts';
 import type { Config } from '../../contract/config/config.ts';
 import { isRecord } from '../gone-fields.ts';
 
-/** Maximum names in a warning. */
 const NAMED_MAX = 5;
 
 /** Warns of groups that put calls into lane `high`, which no gateway key allows. */

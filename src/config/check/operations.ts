@@ -36,7 +36,6 @@ const COUNTED = [...LIMITED_OPERATIONS, LEASE];
 /** Names of operations that the operator's key never opens, or that need not be listed. */
 const NEVER_LISTED = ['realtime', 'administration', 'count_tokens', 'health'];
 
-/** Names of operations that can be listed. */
 const MAY_BE_LISTED = [...LISTED_OPERATIONS, UNKNOWN_NAME];
 
 const ALL = [...new Set([...LIMITED_OPERATIONS, ...MAY_BE_LISTED, ...NEVER_LISTED])];

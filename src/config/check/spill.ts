@@ -38,10 +38,8 @@ export function spillErrors(
   ];
 }
 
-/** The upstreams from which calls of a group spill. */
 interface SpillSource {
   readonly matched: readonly Upstream[];
-  /** Whether the group names its upstreams. */
   readonly isNamed: boolean;
   /** Returns why calls cannot spill from the group's members. null if it has none. */
   readonly ofMembers: ReturnType<typeof spillFromMembers> | null;

@@ -4,7 +4,6 @@ type BudgetInput = NonNullable<
   NonNullable<NonNullable<ConfigInput['groups']>[number]['limits']>['budget_usd']
 >;
 
-/** A converted budget, and how it differs from the original. */
 export interface ConvertedBudget {
   readonly budget: BudgetInput;
   /** Absent if it is the same. */
@@ -50,7 +49,6 @@ export function budgetOf(usd: number, duration: string | undefined): ConvertedBu
   return { budget, note: `The budget of ${written} became ${part} USD per ${period.name}` };
 }
 
-/** Returns why a budget cannot be converted. */
 export function whyNoBudget(duration: unknown): string {
   if (duration === undefined || duration === null) {
     return 'has no period, so it never resets, and Headgate has budgets per hour, day or month only. Set a period, as in 30d';

@@ -41,7 +41,6 @@ export function resolveValue(value: unknown, environment: Environment): Resolved
   return { value: /^(?:true|false)$/i.test(set) ? set.toLowerCase() === 'true' : set };
 }
 
-/** Explains a variable that is not set. */
 export function missingVariable(name: string): string {
   return `uses the environment variable ${name.slice(0, 64)}, which is not set. Set it where you run headgate import, or write its value`;
 }

@@ -3,14 +3,12 @@ import type { FieldError } from '../field-error.ts';
 /** Maximum paths in a message about one field. */
 const PLACES_MAX = 3;
 
-/** Collects the notes of an import, and the omitted parts. */
 export class ImportReport {
   readonly notes = new Set<string>();
   readonly #omitted: FieldError[] = [];
   /** Paths of a field that many entries have, by message. */
   readonly #repeated = new Map<string, string[]>();
 
-  /** Records an omitted part. */
   omit(path: string, message: string): void {
     this.#omitted.push({ path, message });
   }

@@ -15,12 +15,10 @@ import { providerOfModel, type NamedModel } from './provider-of-model.ts';
 
 type LitellmParams = z.output<typeof litellmParamsSchema>;
 
-/** A deployment, and its own budget. */
 export interface ReadDeployment extends ListedDeployment {
   readonly budget: ConvertedBudget | null;
 }
 
-/** Parts of a document on which its deployments depend. */
 export interface ListContext {
   readonly environment: Environment;
   /** Parameters by the name of their credential. */
@@ -29,7 +27,6 @@ export interface ListContext {
   readonly maxParallel: number | null;
   /** Base URL of a provider, for deployments without one. */
   readonly baseOf: (named: string) => string | undefined;
-  /** Whether calls are routed by tags. */
   readonly goesByTags: boolean;
   readonly secrets: ForeignSecrets;
   readonly report: ImportReport;

@@ -6,7 +6,6 @@ import { missingVariable, resolveValue, type Environment } from './environment.t
 import { entriesOf, fieldsOf, isStated, type UnknownFields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 
-/** Settings of a document that apply to all deployments. */
 export interface LitellmSettings extends GroupOptions {
   /** Slots of deployments that do not set any. */
   readonly maxParallel: number | null;
@@ -126,7 +125,6 @@ class SettingsReader {
   }
 }
 
-/** Reads the settings of a document. */
 export function readSettings(
   document: UnknownFields,
   titles: readonly string[],

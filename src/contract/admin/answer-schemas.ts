@@ -186,7 +186,6 @@ export const upstreamInfoSchema = z.object({
     .describe('Combined observations of the groups whose calls went there.'),
 });
 
-/** An upstream with its published and observed limits. */
 export const upstreamDetailSchema = upstreamInfoSchema.extend({
   suggested_limits: z
     .array(suggestionSchema)
@@ -213,7 +212,6 @@ export const sessionSchema = z.object({
   expires_at: at.nullable().describe('Time at which the session ends. null without a session.'),
 });
 
-/** One group in which a call would take slots. */
 const placementSchema = z.object({
   group: z.string().describe('Name of the group.'),
   kind: z.enum(['configured', 'automatic', 'key', 'team']).describe('Kind of the group.'),

@@ -26,7 +26,6 @@ interface RequestParts<Name extends RouteName> {
 export type AdminRequest<Name extends RouteName> = Pick<RequestParts<Name>, Needed<Name>> &
   Partial<RequestParts<Name>>;
 
-/** The response of the route, or a problem. */
 type AdminResult<Name extends RouteName> =
   | (RouteAnswer<AdminRoutes[Name]> & { readonly ok: true; readonly etag: string | null })
   | {

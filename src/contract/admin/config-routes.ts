@@ -29,7 +29,6 @@ export const upstreamDocumentSchema = upstreamSchema
     'An upstream. Omitted fields have their defaults, or the values of the built-in upstream.',
   );
 
-/** A call, as far as it determines groups. */
 export const testedCallSchema = z.strictObject({
   model: z
     .string()

@@ -17,7 +17,6 @@ import {
   waitingElsewhereSchema,
 } from './status-schemas.ts';
 
-/** Query of a page of a sorted list. */
 export const pageQuery = z.strictObject({
   limit: z.coerce
     .number()

@@ -19,7 +19,6 @@ const tenantTime = z.object({
   }),
 });
 
-/** Time without data. */
 export const gapSchema = z.object({
   from: at.describe('Start of the gap.'),
   to: at.describe('End of the gap.'),

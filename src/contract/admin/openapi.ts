@@ -236,7 +236,6 @@ function responses(route: AdminRoute, answers: SchemaSet): Record<string, OpenAp
   return Object.fromEntries([...successes, ...problems]) as Record<string, OpenApiResponse>;
 }
 
-/** All problems that a route may return. */
 function problemsOf(route: AdminRoute): number[] {
   const all = new Set(route.problems ?? []);
   if (route.tag !== 'about') for (const status of [500, 503]) all.add(status);

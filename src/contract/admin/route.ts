@@ -21,7 +21,6 @@ export interface AdminRoute {
   readonly readsBody?: true;
   /** Successful responses by status. */
   readonly answers: Readonly<Record<number, z.ZodType | 'text'>>;
-  /** Content type of a `text` response. */
   readonly contentType?: string;
   /** The response has the version of the configuration as `ETag`. */
   readonly hasEtag?: true;
@@ -63,7 +62,6 @@ export type SentPart<Route, Part extends 'params' | 'query' | 'body'> = z.input<
   SchemaIn<Route, Part>
 >;
 
-/** All successful responses of a route. */
 export type RouteAnswer<Route extends AdminRoute> = {
   [Status in keyof Route['answers'] & number]: {
     readonly status: Status;

@@ -132,6 +132,5 @@ export const poolFailureSchema = failureSchema.extend({
 export const unreachableSchema = z.array(failureSchema).describe('Pools that did not respond.');
 
 export type GroupStatus = Frozen<z.output<typeof groupStatusSchema>>;
-/** State of one pool of a group, or why it did not respond. */
 export type PartitionStatus = GroupStatus['partitions'][number];
 export type UpstreamAtGroup = GroupStatus['upstreams'][number];

@@ -15,7 +15,6 @@ const FOR_S = {
   unit: 's',
 };
 
-/** Query of a change that can be temporary. */
 export const untilQuery = z.strictObject({
   until,
   for_s: z.coerce.number().int().min(1).max(FOR_S_MAX).optional().meta(FOR_S),

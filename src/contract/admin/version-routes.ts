@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { changedConfigSchema } from './answer-schemas.ts';
 import { routes } from './route.ts';
 
-/** A rollback to a version, or of one change. */
 export const rollbackSchema = z
   .strictObject({
     version: z

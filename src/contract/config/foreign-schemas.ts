@@ -148,7 +148,6 @@ export const agentModelListSchema = z.looseObject({
   agents: z.unknown().optional().describe('Agents, with their fallback models.'),
 });
 
-/** Shapes of other systems that an import accepts. */
 export const foreignSchemas = [
   concurrencyGroupsSchema,
   rateLimitSchema,

@@ -208,7 +208,6 @@ const AUTO_NAME = /^auto:[^\s/#]{1,64}(\/[^\s#]{1,128})?$/;
 
 const GROUP_NAME = new RegExp(`^[a-z0-9][a-z0-9._-]{0,63}$|${AUTO_NAME.source}`);
 
-/** A group, as operators write it. */
 export const groupSchema = z
   .strictObject({
     name: z
@@ -327,7 +326,6 @@ export const groupSchema = z
   })
   .describe('A group with all defaults filled in.');
 
-/** All settings of a group that Headgate creates automatically. */
 export const autoGroupSchema = z.strictObject({
   name: z
     .string()

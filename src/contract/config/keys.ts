@@ -23,7 +23,6 @@ const expiresAt = instantText
   .default(null)
   .describe('Time at which it expires, in UTC. null if it never expires.');
 
-/** Limits over all calls of a key or team. */
 const callerLimits = () =>
   limitsSchema
     .pick({ max_concurrency: true, rpm: true, tpm: true, rpd: true, tpd: true, budget_usd: true })

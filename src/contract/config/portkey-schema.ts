@@ -9,7 +9,6 @@ export const portkeyConditionSchema = z.looseObject({
   then: name.describe('Name of the target.'),
 });
 
-/** Strategy of a Portkey config, or of one of its targets. */
 const strategySchema = z.looseObject({
   mode: z
     .enum(['single', 'loadbalance', 'fallback', 'conditional'])

@@ -17,7 +17,6 @@ export interface PeriodCosts extends CostTable {
  */
 export type ReportedCosts = Readonly<Record<string, PeriodCosts>>;
 
-/** The last reported costs of the pools of a group. */
 export interface StoredCosts {
   readonly group: string;
   readonly costs: PeriodCosts;

@@ -45,7 +45,6 @@ export type ReplaceAnswer =
   /** The configuration was changed since `expected`. */
   | { readonly kind: 'conflict'; readonly version: number };
 
-/** A stored version of the configuration. */
 export interface VersionInfo {
   readonly version: number;
   /** In the format of `toISOString`. */
@@ -54,7 +53,6 @@ export interface VersionInfo {
   readonly action: string;
 }
 
-/** Selects entries of the audit log. */
 export interface AuditQuery {
   readonly limit: number;
   /** Return entries older than this sequence. Absent means from the newest on. */

@@ -18,13 +18,11 @@ export interface WatchSpan {
   readonly everyMs: number;
 }
 
-/** What a pool needs to report to the hub. */
 export interface PoolWatchRequest extends WatchSpan {
   /** Identifies the pool to the hub. */
   readonly key: string;
 }
 
-/** A request of the hub for reports of a pool. */
 export interface WatchRequest extends PoolWatchRequest {
   /** Include leases and waiters. */
   readonly isDetailed: boolean;
@@ -40,7 +38,6 @@ export interface PoolDetail {
   readonly waitersTotal: number;
 }
 
-/** The state of a pool at one time. */
 export interface PoolReport {
   /** Clock of the pool in epoch milliseconds. Later reports have larger values. */
   readonly at: number;
@@ -51,17 +48,14 @@ export interface PoolReport {
   readonly detail: PoolDetail | null;
 }
 
-/** Reports that the hub wants from a pool from now on. */
 export type FeedWants = 'nothing' | 'status' | 'detail';
 
 export interface FeedRpc {
   /** Opens a stream of server-sent events. The caller has checked the permission. */
   fetch(request: Request): Promise<Response>;
-  /** Reports a change in a pool. */
   push(key: string, report: PoolReport): Promise<FeedWants>;
   /** Queries all pools, and returns the attention list, the worst first. */
   attention(): Promise<readonly Attention[]>;
-  /** Reports a warning of a pool. */
   warned(warning: Warning): Promise<void>;
 }
 

@@ -3,7 +3,6 @@ export const DEPARTED_PATH = '/!departed';
 
 /** Facts about a request that the forwarder sends as `request.cf`, because headers of callers cannot set it. */
 export interface Forwarded {
-  /** Address of the client. */
   readonly clientIp?: string | undefined;
   /** Number of the forwarder's incoming connection. */
   readonly connection: number;

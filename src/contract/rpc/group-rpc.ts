@@ -270,7 +270,6 @@ export interface PrefetchedCalls {
   readonly costs?: readonly ReportedCost[];
 }
 
-/** Releases prefetched slots of an isolate. */
 export interface GiveBackRequest extends PrefetchReport {
   readonly slots: readonly { readonly slot: string; readonly attachment: number }[];
   /** As in `ResumeRequest`. */
@@ -428,7 +427,6 @@ export interface HandedPool extends HandedGroup {
   readonly assumed: AssumedLimit | null;
   /** Definition of the group in the unverified pool, or null if it had none. */
   readonly definition: GroupDefinition | null;
-  /** Entries of the log of calls so far. */
   readonly calls: readonly StoredCall[];
 }
 
@@ -497,7 +495,6 @@ export interface GroupRpc {
   preview(before: string, after: string): Promise<PoolPreview>;
   /** Returns all waiters, in the order in which they will probably be granted. */
   waiters(): Promise<WaiterInfo[]>;
-  /** Returns the calls of one caller, for that caller. */
   callsOf(caller: string): Promise<CallerCalls>;
   /** Returns the state of the pool, and then pushes changes to the hub of the dashboards. */
   watch(request: WatchRequest): Promise<PoolReport>;
@@ -540,7 +537,6 @@ export interface GroupRpc {
   reconfigure(definition: GroupDefinition): Promise<void>;
 }
 
-/** Definition of one group at one version. */
 export interface GroupDefinition {
   readonly version: number;
   /** Last version that may have changed the groups of calls. */
@@ -558,7 +554,6 @@ export interface GroupDefinition {
   readonly takesNoCalls?: boolean;
 }
 
-/** Selects calls that match all given fields. */
 export interface CallFilter {
   readonly tenant?: string;
   readonly agent?: string;

@@ -15,7 +15,6 @@ export interface PresenceReport {
   readonly memberRates?: Readonly<Record<string, RateUse>>;
 }
 
-/** A report of a pool on whether it is in use. */
 export interface PresentPool {
   readonly group: string;
   readonly partition: string | null;
@@ -26,7 +25,6 @@ export interface PresentPool {
    * larger values.
    */
   readonly window: number;
-  /** Time since it was last used. */
   readonly idleMs: number;
   /** `PresenceReport` as JSON. */
   readonly said: string;
@@ -43,7 +41,6 @@ export interface Woken {
   readonly watch?: PoolWatchRequest;
 }
 
-/** What the directory knows about one pool. */
 export interface StoredPool {
   readonly group: string;
   readonly partition: string | null;

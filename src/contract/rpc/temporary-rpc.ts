@@ -5,14 +5,12 @@ export interface TemporaryField {
   readonly path: readonly string[];
   /** Value to which it reverts. */
   readonly was?: unknown;
-  /** Temporary value. */
   readonly value?: unknown;
   /** Epoch milliseconds. */
   readonly until: number;
   readonly actor: string;
 }
 
-/** Duration of a change of a group. */
 export interface TemporaryOrder {
   readonly group: string;
   /** Time at which it reverts, in epoch milliseconds. null if it is permanent. */

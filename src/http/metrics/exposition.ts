@@ -6,7 +6,6 @@ export interface Family {
   readonly name: string;
   readonly type: 'gauge' | 'counter' | 'histogram';
   readonly help: string;
-  /** How the values of several pools are combined. */
   readonly join: 'sum' | 'max' | 'min';
 }
 

@@ -16,7 +16,6 @@ import { ACCOUNT_PREFIX, fingerprint } from '../../runtime/digests.ts';
 import { mayUse } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
-/** The caller that requests its status. */
 export interface StatusCaller {
   /** Id of the gateway key, or fingerprint of the provider key. */
   readonly id: string;

@@ -10,7 +10,6 @@ import { When } from '../../ui/when.tsx';
 
 export type AuditLogEntry = z.output<typeof auditEntrySchema>;
 
-/** Changes, each with its author, time and previous values. */
 export function AuditEntries(props: {
   readonly entries: readonly AuditLogEntry[];
   readonly targetsOf: (entry: AuditLogEntry) => RollbackTargets;

@@ -20,7 +20,6 @@ import './audit.css';
 
 const PAGE = 50;
 
-/** Audit log, newest first. */
 export function AuditPage() {
   const [query, setQuery] = useQuery();
   // The link contains the filter, and other pages link to a time range.

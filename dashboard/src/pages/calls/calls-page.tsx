@@ -9,7 +9,6 @@ import { useCalls } from './use-calls.ts';
 import '../../ui/call-lines.css';
 import './calls.css';
 
-/** Maximum of listed groups with a matching name. */
 const GROUPS_SHOWN = 20;
 
 /** Default range. It is the default retention of logged calls. */

@@ -2,7 +2,6 @@ import { byObject, tally } from '../../model/change-list.ts';
 import { ChangedObjects, Warnings } from '../../ui/changed-objects.tsx';
 import type { ImportState } from './use-import.ts';
 
-/** Result of a check: errors, or changes by object. */
 export function ImportResult(props: {
   readonly state: ImportState;
   readonly isBusy: boolean;

@@ -18,7 +18,6 @@ import { NotCounted } from './not-counted.tsx';
 import { WithoutQueue } from './without-queue.tsx';
 import './costs.css';
 
-/** Costs by key, team, model or group, for a day or a month. */
 export function CostsPage() {
   const [query, change] = useQuery();
   const { period, by } = choiceOf(query);

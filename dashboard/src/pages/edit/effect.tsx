@@ -3,7 +3,6 @@ import { Changes } from '../../ui/changes.tsx';
 import type { GroupPreview } from '../../model/effect.ts';
 import { EffectNow } from '../../ui/effect-now.tsx';
 
-/** Current effect of a change on a group, with its warnings. */
 export function Effect(props: {
   readonly preview: GroupPreview;
   /** Sets the fallback price of the change to 0 USD. */

@@ -20,7 +20,6 @@ import { useSuggestions } from './use-suggestions.ts';
 const FIELDS = new Map(fieldsOf(groupSchema).map((field) => [field.path, field]));
 const SHOWN = GROUP_SECTIONS.flatMap(({ fields }) => Object.keys(fields));
 
-/** Form of a group, or its text, with errors and the review. */
 export function GroupEditor(props: {
   readonly base: EditedDocument;
   readonly draft: EditedDocument;

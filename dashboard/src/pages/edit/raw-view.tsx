@@ -7,12 +7,10 @@ import type { FieldError } from '../../model/field-errors.ts';
 
 type TextModule = typeof ConfigText;
 
-/** The whole document as YAML or JSON. */
 export function RawView(props: {
   readonly form: FormState;
   readonly errors: readonly FieldError[];
   readonly onChange: (document: EditedDocument) => void;
-  /** Reports whether the text can be parsed. */
   readonly onReadable: (isReadable: boolean) => void;
 }) {
   const { form, errors, onChange, onReadable } = props;
@@ -59,7 +57,6 @@ export function RawView(props: {
   );
 }
 
-/** Document in a text, or the error. */
 function documentIn(module: TextModule, text: string): EditedDocument | string {
   try {
     const read = module.parseConfigText(text, null);

@@ -13,7 +13,6 @@ export interface Reviewed {
   readonly isAgain: boolean;
 }
 
-/** Shows the effect of a change before it is applied. */
 export function ReviewDialog(props: {
   readonly reviewed: Reviewed;
   readonly isNew: boolean;

@@ -8,7 +8,6 @@ import type { TemporaryChoice } from '../../model/temporary.ts';
 import { say } from '../../ui/toasts.tsx';
 import type { Reviewed } from './review.tsx';
 
-/** State of the review of a change. */
 interface Review {
   readonly reviewed: Reviewed | null;
   /** Current group if someone else changed it. null if deleted, undefined if unchanged. */

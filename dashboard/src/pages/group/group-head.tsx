@@ -11,7 +11,6 @@ import { StateWord } from '../../ui/state-word.tsx';
 import { GroupActions } from './group-actions.tsx';
 import { TemporaryChips } from './temporary-chips.tsx';
 
-/** Name, state, summary and actions of a group. */
 export function GroupHead({ group }: { readonly group: GroupView }) {
   return (
     <header class="group-head">

@@ -10,7 +10,6 @@ interface RateBarsProps {
   readonly burst: number | null;
 }
 
-/** Available part of each request and token limit. */
 export function RateBars({ rates, burst }: RateBarsProps) {
   return (
     <>

@@ -1,7 +1,6 @@
 import { tintOf } from '../../model/tenant-tone.ts';
 import { Said } from '../../ui/said.tsx';
 
-/** A tenant with its colour in the picture. */
 export function Tenant({ name }: { readonly name: string }) {
   return (
     <span class="tenant">

@@ -74,7 +74,6 @@ export async function revokeKey(id: string): Promise<void> {
   say(`Revoked ${id}. ${plural(gone, 'queued call')} ${gone === 1 ? 'was' : 'were'} cancelled.`);
 }
 
-/** Deletes a revoked key. */
 export async function deleteKey(id: string): Promise<void> {
   const says = <p>The key disappears from the list. The audit log keeps its history.</p>;
   if (!(await confirm({ title: `Delete ${id}?`, says, verb: 'Delete key' }))) return;

@@ -25,7 +25,6 @@ interface KeyDialogProps {
   readonly onChanged: () => void;
 }
 
-/** Creates or edits a key. */
 export function KeyDialog(props: KeyDialogProps) {
   const { id, onClose } = props;
   const [answer] = useAnswer(

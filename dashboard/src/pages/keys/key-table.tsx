@@ -18,7 +18,6 @@ interface KeyTableProps {
 /** Maximum of shown rows. Longer lists are searched. */
 const ROWS_MAX = 200;
 
-/** Table of gateway keys, without secrets. */
 export function KeyTable({ keys, rotatedAt, spent, onAct }: KeyTableProps) {
   const [search, setSearch] = useState('');
   const wanted = search.trim().toLowerCase();

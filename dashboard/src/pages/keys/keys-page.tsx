@@ -18,7 +18,6 @@ type OpenKeyDialog =
   | { readonly kind: 'new' }
   | { readonly kind: 'edit' | 'rotate'; readonly id: string };
 
-/** Gateway keys, teams and admin keys. */
 export function KeysPage() {
   const [answer, again] = useAnswer(askKeys, [version.value]);
   const [keyless] = useAnswer(askKeyless, [version.value]);
@@ -77,7 +76,6 @@ function NoKeys() {
   );
 }
 
-/** Page size of lists. */
 const PAGE = 1_000;
 
 async function askKeys() {

@@ -14,13 +14,11 @@ const FIELDS = new Map(fieldsOf(teamSchema).map((field) => [field.path, field]))
 interface TeamDialogProps {
   /** null for a new team. */
   readonly team: Team | null;
-  /** Version of the configuration of the team. */
   readonly etag: string | null;
   readonly onClose: () => void;
   readonly onChanged: () => void;
 }
 
-/** Edits the limits and the budget of a team. */
 export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) {
   const draft = useDraft(teamSchema, team === null ? BLANK_TEAM : teamDocument(team));
   const [problem, setProblem] = useState<string | null>(null);

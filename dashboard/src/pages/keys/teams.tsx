@@ -17,7 +17,6 @@ interface OpenTeamDialog {
   readonly team: Team | null;
 }
 
-/** Teams with their limits, budgets and costs. */
 export function Teams() {
   const [answer, again] = useAnswer(
     () => api('listTeams', { query: { limit: 1_000 } }),

@@ -5,7 +5,6 @@ import type { GroupFilter } from '../../model/group-filter.ts';
 import { GroupCard } from './group-card.tsx';
 import { useOrder } from './use-order.ts';
 
-/** Cards of the groups that match the filter. */
 export function CardList({ filter }: { readonly filter: GroupFilter }) {
   const list = useRef<HTMLUListElement>(null);
   const { shown } = useOrder({ filter, sort: null, foldsIdle: false }, list);

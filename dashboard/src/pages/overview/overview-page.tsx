@@ -31,7 +31,6 @@ export function OverviewPage() {
   );
 }
 
-/** All groups as cards or rows, as the link selects. */
 function AllGroups() {
   const [query, change] = useQuery();
   const choice = useMemo(() => overviewChoice(query), [query]);

@@ -2,7 +2,6 @@ import { groups, now, reportedAtOf } from '../../feed.ts';
 import { count, duration, usd } from '../../format.ts';
 import { totalsOf } from '../../model/totals.ts';
 
-/** Sums over all groups. */
 export function TotalsLine() {
   const totals = totalsOf(
     groups.value.map((group) => group.value),

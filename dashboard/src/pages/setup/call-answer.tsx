@@ -1,7 +1,6 @@
 import { duration } from '../../format.ts';
 import { reportedHeaders } from '../../model/test-call.ts';
 
-/** Response to a test call. */
 export interface TestCallAnswer {
   readonly path: string;
   readonly status: number;

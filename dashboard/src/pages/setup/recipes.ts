@@ -10,7 +10,6 @@ const TESTED = import.meta.glob<string>(
   { query: '?raw', import: 'default', eager: true },
 );
 
-/** Configuration of a client for one address. */
 export interface Recipe {
   readonly id: string;
   readonly name: string;

@@ -3,7 +3,6 @@ import { firstModelOf, isCallable, testCallOf } from '../../model/test-call.ts';
 import { isUsed, type UpstreamInfo } from '../../model/upstream-view.ts';
 import { CallAnswer, type TestCallAnswer } from './call-answer.tsx';
 
-/** Maximum of shown characters of a response. */
 const SHOWN_CHARS = 2_000;
 
 /**

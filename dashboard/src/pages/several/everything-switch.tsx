@@ -1,7 +1,6 @@
 import { isAllPaused } from '../../feed.ts';
 import { pauseEverything, resumeEverything } from '../../frame/everything-paused.tsx';
 
-/** Pauses and resumes the whole deployment. */
 export function EverythingSwitch() {
   return (
     <section aria-labelledby="several-everything">

@@ -1,6 +1,5 @@
 import { Field } from '../../ui/field.tsx';
 
-/** Text field that selects calls or groups. */
 export function TextField(props: {
   readonly id: string;
   readonly label: string;

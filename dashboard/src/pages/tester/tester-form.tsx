@@ -6,7 +6,6 @@ import { LANES } from '../../../../src/core/words/ticket.ts';
 import { FingerprintHelper } from './fingerprint-helper.tsx';
 import type { Choices } from './use-choices.ts';
 
-/** Operations that groups can match, with their paths. */
 const OPERATIONS = [
   ['chat', '…/chat/completions'],
   ['responses', '…/responses'],
@@ -31,7 +30,6 @@ interface TesterFormProps {
   readonly submit: (form: TestedForm) => void;
 }
 
-/** Form for the parts of a call that decide about its groups. */
 export function TesterForm({ form: asked, choices, problem, submit }: TesterFormProps) {
   const [form, setForm] = useState(asked);
   useEffect(() => setForm(asked), [JSON.stringify(asked)]);
@@ -99,7 +97,6 @@ export function TesterForm({ form: asked, choices, problem, submit }: TesterForm
   );
 }
 
-/** Whether any of the less common fields is set. */
 function hasMore({ path, lane, headers, shape }: TestedForm): boolean {
   return path !== '' || lane !== '' || headers !== '' || shape !== 'openai';
 }

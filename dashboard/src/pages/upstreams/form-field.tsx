@@ -1,6 +1,5 @@
 import type { UpstreamForm } from '../../model/upstream-form.ts';
 
-/** Names of the text fields. */
 export type TextName = {
   [Name in keyof UpstreamForm]: UpstreamForm[Name] extends string ? Name : never;
 }[keyof UpstreamForm];
@@ -13,7 +12,6 @@ export interface FieldText {
   /** Value that applies while the field is empty, or an example. */
   readonly placeholder?: string;
   readonly isRequired?: boolean;
-  /** Whether the field has several lines. */
   readonly isLong?: boolean;
   /** Allowed values with their labels. */
   readonly options?: readonly (readonly [string, string])[];

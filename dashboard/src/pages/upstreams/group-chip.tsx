@@ -4,7 +4,6 @@ import { slotsOfGroup } from '../../model/slots.ts';
 import { suggestedWords } from '../../model/suggestions.ts';
 import type { GroupView } from '../../model/status.ts';
 
-/** A group of the upstream, with its use and its learned limit. */
 export function GroupChip({ group }: { readonly group: GroupView }) {
   const { configured, source } = group.limit;
   const share = Math.min(1, useOf(group));
@@ -22,7 +21,6 @@ export function GroupChip({ group }: { readonly group: GroupView }) {
   );
 }
 
-/** Remaining parts of the request and token limits of a group. */
 export function GroupRates({ group: { name, rates } }: { readonly group: GroupView }) {
   const limits = Object.entries(rates ?? {});
   if (limits.length === 0) return null;

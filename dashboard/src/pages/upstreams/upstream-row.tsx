@@ -16,7 +16,6 @@ interface UpstreamRowProps {
   readonly changed: () => void;
 }
 
-/** An upstream that was called or configured. */
 export function UpstreamRow({ upstream, etag, edit, changed }: UpstreamRowProps) {
   const [isOpen, setOpen] = useState(false);
   const groups = upstream.groups.flatMap((name) => groupNamed(name) ?? []);

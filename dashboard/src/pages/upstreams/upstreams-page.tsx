@@ -9,7 +9,6 @@ import { UpstreamRow } from './upstream-row.tsx';
 import { useUpstreams } from './use-upstreams.ts';
 import './upstreams.css';
 
-/** Upstreams with their state and configuration. */
 export function UpstreamsPage() {
   const { upstreams, etag, problem, again } = useUpstreams();
   const [query, setQuery] = useQuery();

@@ -5,7 +5,6 @@ import type { UpstreamInfo } from '../../model/upstream-view.ts';
 /** Maximum of one response. About forty are built in, and 200 may be configured. */
 const LIMIT = 1_000;
 
-/** All upstreams, with the version of the configuration. */
 export function useUpstreams() {
   const [upstreams, setUpstreams] = useState<readonly UpstreamInfo[] | null>(null);
   const [etag, setEtag] = useState<string | null>(null);

@@ -140,7 +140,6 @@ interface PartitionsProps {
   readonly choose: (partition: string) => void;
 }
 
-/** Chooses one partition, or all of them. */
 function Partitions({ name, chosen, choose }: PartitionsProps) {
   const names = (groupNamed(name)?.partitions ?? []).flatMap(({ partition }) => partition ?? []);
   if (chosen === undefined && names.length < 2) return null;

@@ -1,7 +1,6 @@
 import type uPlot from 'uplot';
 import { markerWords, type ChartGap, type HistoryMarker } from '../../../model/history-charts.ts';
 
-/** Draws a line for each event, with a label on hover. */
 export function drawMarkers(plot: uPlot, markers: readonly HistoryMarker[]): void {
   const lines = markers.flatMap((marker) => {
     const at = Date.parse(marker.at) / 1_000;

@@ -6,7 +6,6 @@ import type { PlotData, PlotHandle } from './plot.ts';
 
 interface PlotCanvasProps {
   readonly data: PlotData;
-  /** The step selected in all charts. */
   readonly step: Signal<number | null>;
   /** Light or dark. A plot is redrawn when it changes. */
   readonly scheme: string;

@@ -19,7 +19,6 @@ interface CallLineProps {
   readonly longestMs: number;
 }
 
-/** A call in one line, which expands to its story. */
 export function CallLine({ group, call, longestMs }: CallLineProps) {
   const [isOpen, setOpen] = useState(false);
   const { latest, attempts } = call;
