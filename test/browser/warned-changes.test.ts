@@ -180,7 +180,7 @@ it('rotating a key without a grace period asks first, and with one it does not',
 it('revoking a key says how many calls of the last hour that refuses', async () => {
   page = await signedIn(browser, stage, '/admin/keys');
   await page.getByRole('button', { name: 'Revoke ci', exact: true }).click();
-  await dialog().getByText(`(\`key_invalid\`): ci (${CALLS})`).waitFor();
+  await dialog().getByText(`(\`key_invalid\`): \`ci\` (${CALLS})`).waitFor();
   await press('Cancel');
   await page.getByRole('button', { name: 'Revoke other', exact: true }).click();
   await dialog().getByText('New calls are rejected within 5 seconds').waitFor();

@@ -63,7 +63,7 @@ it.each(HOSTILE)(
       const statuses = answers.map(({ status }) => status);
       expect({ statuses, rest }).toEqual({ statuses: [...Array(before).fill(200), 400], rest: '' });
       expect(answers.at(-1)?.head).toMatch(/^headgate-reason: (header_invalid|body_unreadable)$/m);
-      expect(answers.at(-1)?.body).toContain('expected');
+      expect(answers.at(-1)?.body).toContain('Expected');
     }
     expect(stage.logs()).not.toContain('leak');
   },

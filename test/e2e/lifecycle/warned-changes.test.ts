@@ -116,7 +116,7 @@ describe('the command line', () => {
       await headgate('apply', path, '--yes'),
     ]) {
       expect(warned.err).toMatch(REPORTED);
-      expect(warned.err).toContain('the price is unknown for unpriced at practice (2)');
+      expect(warned.err).toContain('the price is unknown for `unpriced` at `practice` (2)');
       expect(warned.err).toContain('fallback_price');
     }
     expect((await stage.admin.request('PUT', '/config', stored)).status).toBe(200);
@@ -129,7 +129,7 @@ describe('the command line', () => {
       const before = await (await stage.admin.request('GET', '/keys/ci')).json();
       const refused = await onTerminal('n\n', ...args);
       expect(refused.out).toMatch(REPORTED);
-      expect(refused.out).toContain('(`key_invalid`): ci (2)');
+      expect(refused.out).toContain('(`key_invalid`): `ci` (2)');
       expect(refused.out).toContain('[y/N]');
       expect(refused.out).toContain('Nothing was changed.');
       expect(refused.code).toBe(1);
@@ -225,6 +225,6 @@ describe('serve --config', () => {
     running.push(second);
     expect(second.imported).toBe(true);
     expect(second.warnings).toContainEqual(expect.stringMatching(reported));
-    expect(second.warnings.join('\n')).toMatch(/unpriced at openai \([1-9]\d*\)/);
+    expect(second.warnings.join('\n')).toMatch(/`unpriced` at `openai` \([1-9]\d*\)/);
   });
 });
