@@ -1,4 +1,4 @@
-import { quoted } from '../core/words/figures.ts';
+import { quoted } from '../core/words/quoted.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { modelsInReadings, type Operation } from '../upstream/operation/operation.ts';

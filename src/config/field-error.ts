@@ -1,4 +1,4 @@
-import { quoted } from '../core/words/figures.ts';
+import { quoted } from '../core/words/quoted.ts';
 /** An error in a document, and its path, as in `groups[0].limits.max_concurrency`. */
 export interface FieldError {
   readonly path: string;

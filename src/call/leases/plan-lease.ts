@@ -1,4 +1,4 @@
-import { quoted } from '../../core/words/figures.ts';
+import { quoted } from '../../core/words/quoted.ts';
 import type { GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { hashedPlacements, mayHash } from '../../routing/hashed-partition.ts';

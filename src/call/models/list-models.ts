@@ -1,4 +1,4 @@
-import { quoted } from '../../core/words/figures.ts';
+import { quoted } from '../../core/words/quoted.ts';
 import { deleteHeaders } from '../../upstream/transfer/hop-by-hop.ts';
 import { upstreamRequestHeaders } from '../../upstream/transfer/request-headers.ts';
 import { dropAccounts, keyToPlace, placeCredentials } from '../../upstream/transfer/credentials.ts';

@@ -50,13 +50,3 @@ export function namesWords(names: readonly string[], most = 3): string {
   if (left > 0) return `${shown.join(', ')} and ${left.toLocaleString('en')} more`;
   return shown.length < 2 ? shown.join('') : `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`;
 }
-
-/** Maximum length of a client's text in a message. */
-const QUOTED_MAX = 100;
-
-/** Quotes text of a client for a message: in backticks, shortened, with control characters escaped. */
-export function quoted(text: string): string {
-  if (text === '') return '""';
-  const shown = text.length > QUOTED_MAX ? `${text.slice(0, QUOTED_MAX)}…` : text;
-  return `\`${JSON.stringify(shown).slice(1, -1).replaceAll('\\"', '"')}\``;
-}
