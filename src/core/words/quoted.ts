@@ -1,6 +1,6 @@
 /**
- * Kept apart from `figures.ts`: the dashboard loads the figures at its start, and the checks of the configuration, which
- * quote names, only on some pages. In one file, they would add chunks to the first load.
+ * Kept apart from `figures.ts`. The dashboard loads the figures at its start. It loads the checks of the configuration,
+ * which quote names, only on some pages. In one file, they add chunks to the first load.
  */
 
 /** Maximum length of a client's text in a message. */

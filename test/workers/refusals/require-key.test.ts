@@ -164,7 +164,7 @@ describe('callers without a key', () => {
     expect(json.first_key.callers).toBeGreaterThanOrEqual(2);
     const { warnings } = (await change('POST', '/keys', { id: 'first' })).json;
     expect(warnings.join('\n')).toMatch(
-      new RegExp(`Callers without a gateway key will be rejected.*${id} \\(2 callers\\)`),
+      new RegExp(`Callers without a gateway key will be rejected.*\`${id}\` \\(2 callers\\)`),
     );
     // The second one locks nobody out.
     expect((await admin('GET', '/keyless-callers')).json.first_key.callers).toBe(0);
@@ -175,7 +175,7 @@ describe('callers without a key', () => {
     await configured({ require_key: false });
     await reported(OWN);
     await until(async () => expect((await ofHere()).length).toBe(1));
-    const expected = expect.stringContaining(`${id} (1 caller)`);
+    const expected = expect.stringContaining(`\`${id}\` (1 caller)`);
     const { json: config } = await admin('GET', '/config');
     const preview = await admin('POST', '/config/preview', { ...config, require_key: true });
     expect(preview.json.warnings).toContainEqual(expected);
