@@ -47,7 +47,7 @@ export function WaiterActions({ name, waiter }: WaiterActionsProps) {
         aria-label={`Move to front: the call of ${tenant}`}
         onClick={() => void first()}
       >
-        Move to front
+        To front
       </button>
       <select
         data-focus={`${ticket} lane`}
