@@ -128,3 +128,9 @@ it.each(EXAMPLES)('an example is a valid configuration: %s', (yaml) => {
   const { errors, warnings } = checkConfig(imported.config, BUILT_IN_UPSTREAMS, options);
   expect({ errors, warnings }).toEqual({ errors: [], warnings: [] });
 });
+
+it('names every built-in upstream', () => {
+  const [, list = ''] = /^Built in: ([^.]*)\.$/m.exec(PAGE) ?? [];
+  const names = [...list.matchAll(/`([^`]+)`/g)].map(([, id = '']) => id);
+  expect(names).toEqual(BUILT_IN_UPSTREAMS.map(({ id }) => id).toSorted());
+});
