@@ -41,7 +41,7 @@ describe.each(CALLERS)('$name', (caller) => {
     expect(reported).toMatchObject({ status: 424, reason: 'secret_missing' });
     const { shouldRetry = 'false', retryAfter = null } = reported;
     expect([shouldRetry, retryAfter]).toEqual(['false', null]);
-    expect(reported.body).toContain('the secret UPSTREAM_NOT_SET is not set');
+    expect(reported.body).toContain('the secret `UPSTREAM_NOT_SET` is not set');
     expect(stage.strict.stats().total).toBe(0);
   });
 });
