@@ -30,7 +30,9 @@ describe('a call that is larger than a limit of tokens', () => {
     const refused = await chat(stage.chat, 'again', ofTokens(50_000));
     const { message } = (await refused.json<{ error: { message: string } }>()).error;
     expect(message).toMatch(/estimated at 5\d{4} tokens/);
-    expect(message).toMatch(new RegExp(`${stage.group} lets 10000 pass in a minute \\(tpm\\)`));
+    expect(message).toMatch(
+      new RegExp(`\`${stage.group}\` allows 10000 in a minute \\(\`tpm\`\\)`),
+    );
     expect((await stage.strict.stats()).total).toBe(0);
     expect(await reportedBy(sendTokens(stage, 'next', 500))).toEqual(served(1));
   });
