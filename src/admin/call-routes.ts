@@ -99,8 +99,8 @@ function namesIn(text: string): string[] {
 }
 
 /**
- * Merges the results of pools: as far back as all of them have searched, and at most `limit` calls, except further ones
- * with the same time as the last.
+ * Merges the results of pools. It ends at the earliest time that every pool has searched, or after `limit` calls, but
+ * includes all calls with the same time as the last one.
  */
 function pageOf(
   asked: readonly CallsReply[],
