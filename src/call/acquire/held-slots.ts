@@ -33,8 +33,8 @@ interface HeldSlotEntry<Slot> {
 
 /**
  * The slots that a call of several groups holds while it waits in another one. Each is held for the mean time in which
- * its group frees a slot, but at least a second. The time doubles once the call has released a slot, and so on. Waits
- * of unknown length have their own rule. So a stalled group costs the others almost nothing, calls that need two full
+ * its group frees a slot, but at least a second. The time doubles once the call has released a slot, and so on, and
+ * once more if the name of the slot's group sorts first. Waits of unknown length have their own rule. So a stalled group costs the others almost nothing, calls that need two full
  * groups get both, and no two calls block each other for longer than that. A released slot costs nothing, and its call
  * goes first when it asks again.
  */
@@ -78,8 +78,8 @@ export class HeldSlots<Slot extends PlacedSlot> {
       const { endGapMs } = one.slot;
       if (endGapMs === null) continue;
       const usualMs = Math.max(HOLD_MS_MIN, endGapMs);
-      const onceMs = waitMs === Infinity ? this.#unknownMs(one.slot, usualMs, pool) : usualMs;
-      const holdMsMax = onceMs * (1 + this.#returns);
+      const onceMs = waitMs === Infinity ? this.#unknownMs(usualMs) : usualMs;
+      const holdMsMax = onceMs * (1 + this.#returns) * this.#patience(one.slot, pool);
       const full = { pool, forMs: fullMs(waitMs, holdMsMax) };
       one.callOff();
       if (this.#isTooLong(waitMs, holdMsMax)) this.#end(one, full);
@@ -105,13 +105,20 @@ export class HeldSlots<Slot extends PlacedSlot> {
 
   /**
    * The hold for a wait of unknown length. Two calls may each hold the slot that the other one waits for, in groups
-   * that have learned nothing yet, so the first such hold is short. The order of the names decides which of the two
-   * gives up first. If both did so at the same time, they would swap their slots and wait for each other again. Later
-   * holds are not short, because calls of minutes under a cap of their own would release every slot.
+   * that have learned nothing yet, so the first such hold is short. Later holds are not short, because calls of minutes
+   * under a cap of their own would release every slot.
    */
-  #unknownMs({ placement }: Slot, usualMs: number, awaited: string): number {
-    const onceMs = this.#returns > RETURNS_OF_STALLED ? usualMs : HOLD_MS_MIN;
-    return nameOf(placement) < awaited ? 2 * onceMs : onceMs;
+  #unknownMs(usualMs: number): number {
+    return this.#returns > RETURNS_OF_STALLED ? usualMs : HOLD_MS_MIN;
+  }
+
+  /**
+   * How many times as long a slot is held once the call has released one. The order of the names decides which of two
+   * calls that wait for each other gives up first. If both did so at the same time, they would swap their slots and
+   * wait for each other again.
+   */
+  #patience({ placement }: Slot, awaited: string): number {
+    return this.#returns > 0 && nameOf(placement) < awaited ? 2 : 1;
   }
 
   #end(one: HeldSlotEntry<Slot>, full: Full | null): void {

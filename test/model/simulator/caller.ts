@@ -112,7 +112,7 @@ export class SimulatorCaller {
       const entry = { isOver: false };
       const usualMs = Math.max(HOLD_MS_MIN, hold.endGapMs);
       const unknownMs = this.#returns > 2 ? usualMs : HOLD_MS_MIN;
-      const isLonger = waitMs === Infinity && hold.group.name < other.name;
+      const isLonger = this.#returns > 0 && hold.group.name < other.name;
       const onceMs = (waitMs === Infinity ? unknownMs : usualMs) * (isLonger ? 2 : 1);
       const holdMsMax = onceMs * (1 + this.#returns);
       const end = (): void => {

@@ -117,7 +117,27 @@ describe('a slot', () => {
     expect(returned).toHaveLength(4);
   });
 
-  it('is held twice as long for an unknown wait in a pool with a later name, so that two calls do not swap their slots', () => {
+  it('is held twice as long for a wait in a pool with a later name once the call has given one back, so that two calls do not swap their slots', () => {
+    const ends = [
+      [NARROW, WIDE],
+      [WIDE, NARROW],
+    ].map(([has = WIDE, other = WIDE]) => {
+      const { held, returned, advance } = setUp();
+      let ms = 0;
+      for (const count of [1, 2]) {
+        held.add({ placement: has, endGapMs: 900 });
+        held.limit(other, 900);
+        while (returned.length < count) {
+          advance(500);
+          ms += 500;
+        }
+      }
+      return ms;
+    });
+    expect(ends).toEqual([1_000 + 4_000, 1_000 + 2_000]);
+  });
+
+  it('is held twice as long for an unknown wait in a pool with a later name', () => {
     const ends = [
       [NARROW, WIDE],
       [WIDE, NARROW],
@@ -166,8 +186,8 @@ describe('a slot', () => {
     held.add({ placement: WIDE, endGapMs: 20 });
     held.limit(NARROW, 1_500);
     expect([held.hadTurn(WIDE), held.hadTurn(NARROW)]).toEqual([true, false]);
-    held.add({ placement: NARROW, endGapMs: 20 });
-    held.limit(WIDE, 1_500);
+    held.add({ placement: WIDE, endGapMs: 20 });
+    held.limit(NARROW, 1_500);
     advance(1_999);
     expect(returned).toHaveLength(1);
     advance(1);
