@@ -272,7 +272,8 @@ export abstract class NaiveLeases {
   protected listNextHolders(now: number): { readonly ids: string[]; readonly unlisted: number } {
     const wanted = Math.min(8, this.view().waiters.length);
     if (!this.isPassing(now)) return { ids: [], unlisted: 0 };
-    const view = this.view();
+    // A write may be later than the last event.
+    const view = { ...this.view(), now };
     let { waiters } = view;
     const next: NaiveWaiter[] = [];
     while (next.length < 8) {

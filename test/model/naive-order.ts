@@ -281,8 +281,11 @@ export class NaiveOrder {
     const { room, now } = view;
     const bars: Bar[] = [];
     let holding: readonly NaiveNarrower[] = [];
+    const blocksNone = room.scopes.rules['a call that its scope holds blocks no other call'];
+    // Nor by a cap of its own.
+    const waiters = view.waiters.filter(({ ticket }) => !blocksNone || !room.isHeld(ticket, now));
     for (;;) {
-      const [best] = view.waiters
+      const [best] = waiters
         .filter((waiter) => this.#mayGo(waiter, view) && !bars.some((bar) => bar(waiter)))
         .filter(({ ticket }) => !room.isBehind(ticket, holding))
         .toSorted((a, b) => this.#compare(a, b, view));
@@ -291,9 +294,8 @@ export class NaiveOrder {
       const holds = bar === null ? room.scopesHolding(best.ticket, now) : [];
       if (bar === null && holds.length === 0) return best;
       if (bar !== null) bars.push(bar);
-      else if (room.scopes.rules['a call that its scope holds blocks no other call']) {
-        holding = [...holding, ...holds];
-      } else return undefined;
+      else if (blocksNone) holding = [...holding, ...holds];
+      else return undefined;
     }
   }
 
@@ -418,7 +420,7 @@ export class NaiveOrder {
     if (ofTenant >= settings.slotsMaxEach) return false;
     if (agent !== null && ofAgent >= settings.slotsMaxEachAgent) return false;
     if (!ticket.waitsElsewhere) return true;
-    return !isProbed(room) || leases.every((lease) => !lease.waitsElsewhere);
+    return !isProbed(room) || !doOthersWaitElsewhere(leases);
   }
 
   /** Whether no own cap stops a waiter. */
@@ -437,11 +439,14 @@ export class NaiveOrder {
     if (holder.agent !== null && ofAgent + slots > settings.slotsMaxEachAgent) {
       return (other) => isAgent(other.ticket.holder, holder);
     }
-    // Nested calls run on the slots of their parents.
-    const doOthersWait = leases.some((lease) => lease.waitsElsewhere && lease.slots > 0);
-    const isTooMuch = isProbed(room) && doOthersWait;
+    const isTooMuch = isProbed(room) && doOthersWaitElsewhere(leases);
     return waitsElsewhere && isTooMuch ? (other) => other.ticket.waitsElsewhere : null;
   }
+}
+
+/** Whether leases of calls that wait in other groups hold slots. Nested calls run on the slots of their parents. */
+function doOthersWaitElsewhere(leases: NaiveView['leases']): boolean {
+  return leases.some((lease) => lease.waitsElsewhere && lease.slots > 0);
 }
 
 /** Whether single calls probe some member. Calls that wait elsewhere would all start at once. */

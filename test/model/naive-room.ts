@@ -313,7 +313,10 @@ export class NaiveRoom {
     });
     const [fewest] = numbers.toSorted((a, b) => a.slotsMax - b.slotsMax);
     if (fewest !== undefined && fewest.slotsMax < ofAll) return { reason: 'busy', ...fewest };
-    return { reason: 'busy', slotsMax: ofAll, scope: this.learnedOf(this.#site.places.serving()) };
+    // The limit of a group that names its members is its own, not the one that its only member learned.
+    const isNamed = this.#site.settings.members.length > 0;
+    const scope = isNamed ? null : this.learnedOf(this.#site.places.serving());
+    return { reason: 'busy', slotsMax: ofAll, scope };
   }
 
   /** Calls to which the learned slots of a single-member group apply. null if all, or nothing was learned. */
