@@ -34,9 +34,9 @@ interface HeldSlotEntry<Slot> {
 /**
  * The slots that a call of several groups holds while it waits in another one. Each is held for the mean time in which
  * its group frees a slot, but at least a second. The time doubles once the call has released a slot, and so on, and
- * once more if the name of the slot's group sorts first. Waits of unknown length have their own rule. So a stalled group costs the others almost nothing, calls that need two full
- * groups get both, and no two calls block each other for longer than that. A released slot costs nothing, and its call
- * goes first when it asks again.
+ * once more if the name of the slot's group sorts first. Waits of unknown length have their own rule. So a stalled
+ * group costs the others almost nothing, calls that need two full groups get both, and no two calls block each other
+ * for longer than that. A released slot costs nothing, and its call goes first when it asks again.
  */
 export class HeldSlots<Slot extends PlacedSlot> {
   readonly #after: Schedule;
