@@ -166,12 +166,12 @@ it('a chart shows what is drawn over, in a link that leads there again; wider, a
   await page.goto(`${stage.url()}/admin/groups/practice`);
   await page.getByRole('link', { name: 'Configuration changes in this time range' }).click();
   await page.getByText('config: import').waitFor();
-  await page.getByLabel('Actor').fill('nobody');
+  await page.getByLabel('Actor').fill('unknown-actor');
   await page.getByRole('button', { name: 'Filter' }).click();
   await page.getByText(/^No matching entries/).waitFor();
   await page.reload();
   await page.getByText(/^No matching entries/).waitFor();
-  expect(await page.getByLabel('Actor').inputValue()).toBe('nobody');
+  expect(await page.getByLabel('Actor').inputValue()).toBe('unknown-actor');
   await page.goto(`${stage.url()}/admin/groups/practice`);
 });
 

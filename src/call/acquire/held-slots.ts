@@ -33,10 +33,11 @@ interface HeldSlotEntry<Slot> {
 
 /**
  * The slots that a call of several groups holds while it waits in another one. Each is held for the mean time in which
- * its group frees a slot, but at least a second. The time doubles once the call has released a slot, and so on, and
- * once more if the name of the slot's group sorts first. Waits of unknown length have their own rule. So a stalled
- * group costs the others almost nothing, calls that need two full groups get both, and no two calls block each other
- * for longer than that. A released slot costs nothing, and its call goes first when it asks again.
+ * its group frees a slot, but at least a second. After the call has released one slot, it holds the next twice as long,
+ * then three times. Then it also holds a slot twice that long if the name of the slot's group sorts first. Waits of
+ * unknown length have their own rule. So a stalled group costs the others almost nothing, calls that need two full
+ * groups get both, and no two calls block each other for longer than that. A released slot costs nothing, and its call
+ * goes first when it asks again.
  */
 export class HeldSlots<Slot extends PlacedSlot> {
   readonly #after: Schedule;
@@ -79,7 +80,7 @@ export class HeldSlots<Slot extends PlacedSlot> {
       if (endGapMs === null) continue;
       const usualMs = Math.max(HOLD_MS_MIN, endGapMs);
       const onceMs = waitMs === Infinity ? this.#unknownMs(usualMs) : usualMs;
-      const holdMsMax = onceMs * (1 + this.#returns) * this.#patience(one.slot, pool);
+      const holdMsMax = onceMs * (1 + this.#returns) * this.#tieFactor(one.slot, pool);
       const full = { pool, forMs: fullMs(waitMs, holdMsMax) };
       one.callOff();
       if (this.#isTooLong(waitMs, holdMsMax)) this.#end(one, full);
@@ -113,11 +114,11 @@ export class HeldSlots<Slot extends PlacedSlot> {
   }
 
   /**
-   * How many times as long a slot is held once the call has released one. The order of the names decides which of two
-   * calls that wait for each other gives up first. If both did so at the same time, they would swap their slots and
-   * wait for each other again.
+   * Doubles one of the two holds if two calls wait for each other. The order of the group names decides which one.
+   * Otherwise both could release their slots at the same time, swap them, and wait for each other again. The first hold
+   * of a call is not doubled, because most waits end within it.
    */
-  #patience({ placement }: Slot, awaited: string): number {
+  #tieFactor({ placement }: Slot, awaited: string): number {
     return this.#returns > 0 && nameOf(placement) < awaited ? 2 : 1;
   }
 

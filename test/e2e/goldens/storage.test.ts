@@ -81,10 +81,10 @@ const limits = { max_concurrency: 1 };
 
 /** A configuration with a group for each upstream except `up-alone`. */
 function config({ url }: { readonly url: string }) {
-  const names = ['plain', 'rated', 'dear', 'split'];
+  const names = ['plain', 'rated', 'priced', 'split'];
   const more: Readonly<Record<string, object>> = {
     rated: { limits: { ...limits, rpm: 1_000, rpd: 1_000, tpd: 1_000_000 } },
-    dear: { limits: { ...limits, budget_usd: { per_day: 10, per_month: 100 } } },
+    priced: { limits: { ...limits, budget_usd: { per_day: 10, per_month: 100 } } },
     split: {
       members: [
         { name: 'm-1', upstream: 'up-split', limits },
@@ -97,7 +97,7 @@ function config({ url }: { readonly url: string }) {
     upstreams: [...names, 'alone'].map((name) => ({
       id: `up-${name}`,
       base_url: url,
-      ...(name === 'dear' && { prices }),
+      ...(name === 'priced' && { prices }),
       ...(name === 'rated' && { limit_headers: 'use' }),
       // Members are used only by calls with the operator's provider key.
       ...(name === 'split' && { auth: { secret: 'UPSTREAM_SPLIT' } }),
@@ -163,11 +163,11 @@ async function use(): Promise<void> {
     expect(await chat(upstream)).toBe(200);
   }
   // This call spends more than half of a day's budget.
-  expect(await chat('up-dear', { 'x-strict-input-tokens': '60', ...named })).toBe(200);
+  expect(await chat('up-priced', { 'x-strict-input-tokens': '60', ...named })).toBe(200);
   await queueTwo(named);
   await chat('up-split', { 'x-strict-fail': 'quota', 'headgate-max-wait': '0' });
   await chat('up-plain', { 'x-strict-fail': 'long_window', 'headgate-max-wait': '0' });
-  expect(await chat('up-dear', { 'headgate-weight': '9' })).toBe(413);
+  expect(await chat('up-priced', { 'headgate-weight': '9' })).toBe(413);
   const background = { model: 'up-alone/m-1', input: 'x', background: true };
   expect(await send('/v1/responses', background)).toBe(200);
   const paused = await stage.admin.request('POST', '/groups/g-plain/pause', { for_s: 3_600 });
