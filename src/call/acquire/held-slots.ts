@@ -8,6 +8,13 @@ const HOLD_MS_MIN = 1_000;
 /** After this many released slots, no group of a call counts as stalled. */
 const RETURNS_OF_STALLED = 2;
 
+/**
+ * One of two calls that wait for each other holds its slot this many times as long. The order of the group names decides
+ * which one. Otherwise both could release their slots at the same time, swap them, and wait for each other again. The
+ * first hold of a call is never longer, because most waits end within it.
+ */
+const TIE_FACTOR = 2;
+
 interface PlacedSlot {
   readonly placement: Placement;
   /** Mean time between the ends of calls in the group, in milliseconds. null if holding the slot costs nothing. */
@@ -75,26 +82,20 @@ export class HeldSlots<Slot extends PlacedSlot> {
    */
   limit(placement: Placement, waitMs: number): void {
     const pool = nameOf(placement);
+    // Slots that this wait releases count for the next wait. Otherwise the order of the slots would matter.
+    const returns = this.#returns;
     for (const one of this.#held.values()) {
-      const { endGapMs } = one.slot;
+      const { placement: of, endGapMs } = one.slot;
       if (endGapMs === null) continue;
       const usualMs = Math.max(HOLD_MS_MIN, endGapMs);
-      const onceMs = waitMs === Infinity ? this.#unknownMs(usualMs) : usualMs;
-      const holdMsMax = onceMs * (1 + this.#returns) * this.#tieFactor(one.slot, pool);
+      const onceMs = waitMs === Infinity ? unknownMs(usualMs, returns) : usualMs;
+      const tieFactor = returns > 0 && nameOf(of) < pool ? TIE_FACTOR : 1;
+      const holdMsMax = onceMs * (1 + returns) * tieFactor;
       const full = { pool, forMs: fullMs(waitMs, holdMsMax) };
       one.callOff();
-      if (this.#isTooLong(waitMs, holdMsMax)) this.#end(one, full);
+      if (isTooLong(waitMs, holdMsMax, returns)) this.#end(one, full);
       else one.callOff = this.#after(holdMsMax, () => this.#end(one, full));
     }
-  }
-
-  /**
-   * Whether a wait is too long to hold a slot for it. A call that has released slots twice has had one in several
-   * groups, so none of them is stalled. It then holds its slots even for an unknown wait, because two such calls would
-   * otherwise swap their slots forever.
-   */
-  #isTooLong(waitMs: number, holdMsMax: number): boolean {
-    return waitMs === Infinity ? this.#returns < RETURNS_OF_STALLED : waitMs > holdMsMax;
   }
 
   /** Releases all slots and returns them. */
@@ -102,24 +103,6 @@ export class HeldSlots<Slot extends PlacedSlot> {
     const { all } = this;
     for (const one of this.#held.values()) this.#end(one, null);
     return all;
-  }
-
-  /**
-   * The hold for a wait of unknown length. Two calls may each hold the slot that the other one waits for, in groups
-   * that have learned nothing yet, so the first such hold is short. Later holds are not short, because calls of minutes
-   * under a cap of their own would release every slot.
-   */
-  #unknownMs(usualMs: number): number {
-    return this.#returns > RETURNS_OF_STALLED ? usualMs : HOLD_MS_MIN;
-  }
-
-  /**
-   * Doubles one of the two holds if two calls wait for each other. The order of the group names decides which one.
-   * Otherwise both could release their slots at the same time, swap them, and wait for each other again. The first hold
-   * of a call is not doubled, because most waits end within it.
-   */
-  #tieFactor({ placement }: Slot, awaited: string): number {
-    return this.#returns > 0 && nameOf(placement) < awaited ? 2 : 1;
   }
 
   #end(one: HeldSlotEntry<Slot>, full: Full | null): void {
@@ -132,6 +115,24 @@ export class HeldSlots<Slot extends PlacedSlot> {
     }
     this.#giveBack(one.slot, full);
   }
+}
+
+/**
+ * Whether a wait is too long to hold a slot for it. A call that has released slots twice has had one in several groups,
+ * so none of them is stalled. It then holds its slots even for an unknown wait, because two such calls would otherwise
+ * swap their slots forever.
+ */
+function isTooLong(waitMs: number, holdMsMax: number, returns: number): boolean {
+  return waitMs === Infinity ? returns < RETURNS_OF_STALLED : waitMs > holdMsMax;
+}
+
+/**
+ * The hold for a wait of unknown length. Two calls may each hold the slot that the other one waits for, in groups that
+ * have learned nothing yet, so the first such hold is short. Later holds are not short, because calls of minutes under
+ * a cap of their own would release every slot.
+ */
+function unknownMs(usualMs: number, returns: number): number {
+  return returns > RETURNS_OF_STALLED ? usualMs : HOLD_MS_MIN;
 }
 
 /**

@@ -108,20 +108,21 @@ export class SimulatorCaller {
 
   /** Gives back what may not be held for that long, now or when its time is over. */
   #limit(waitMs: number, other: SimGroup): { isOver: boolean }[] {
+    const returns = this.#returns;
     return this.#held.map((hold) => {
       const entry = { isOver: false };
       const usualMs = Math.max(HOLD_MS_MIN, hold.endGapMs);
-      const unknownMs = this.#returns > 2 ? usualMs : HOLD_MS_MIN;
-      const isLonger = this.#returns > 0 && hold.group.name < other.name;
+      const unknownMs = returns > 2 ? usualMs : HOLD_MS_MIN;
+      const isLonger = returns > 0 && hold.group.name < other.name;
       const onceMs = (waitMs === Infinity ? unknownMs : usualMs) * (isLonger ? 2 : 1);
-      const holdMsMax = onceMs * (1 + this.#returns);
+      const holdMsMax = onceMs * (1 + returns);
       const end = (): void => {
         if (!entry.isOver && this.#held.includes(hold)) {
           const forMs = waitMs === Infinity ? 0 : Math.max(100, waitMs - holdMsMax);
           this.#return(hold, { pool: other.name, forMs });
         }
       };
-      const isTooLong = waitMs === Infinity ? this.#returns < 2 : waitMs > holdMsMax;
+      const isTooLong = waitMs === Infinity ? returns < 2 : waitMs > holdMsMax;
       if (isTooLong) end();
       else this.#clock.after(holdMsMax, end);
       return entry;

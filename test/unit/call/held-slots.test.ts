@@ -194,6 +194,15 @@ describe('a slot', () => {
     expect(returned).toHaveLength(2);
   });
 
+  it('is given back with the others of its call for the same wait, whichever is first', () => {
+    const { held, returned, timers } = setUp();
+    held.add({ placement: KEY, endGapMs: 20 });
+    held.add({ placement: NARROW, endGapMs: 20 });
+    held.limit(WIDE, 1_500);
+    expect(returned.map(([group]) => group)).toEqual(['key:ci', 'narrow']);
+    expect(timers.size).toBe(0);
+  });
+
   it('is given back at the end, and names no full group', () => {
     const { held, returned, timers } = setUp();
     held.add({ placement: WIDE, endGapMs: 20 });
