@@ -89,7 +89,7 @@ export const egress: Check = {
     const isWell = refused.length === 0 && recognised === 0;
     const meaning = isWell
       ? 'The provider accepts calls from where this Worker runs.'
-      : 'Not all calls were served. If some data centres get 403, pin the Worker with [placement]. See operations.md.';
+      : 'Not all calls were served. If some data centres get 403, pin the Worker with [placement]. See docs/production.md.';
     return outcome(isWell, found, meaning, figures);
   },
 };

@@ -114,7 +114,7 @@ export const latency: Check = {
     const isWell = unexpected.length === 0 && added(near) < NEAR_MS;
     const meaning = isWell
       ? 'Each call waits this long for a slot. Choose the location that adds the least for your groups.'
-      : 'Requests to the object are slow. See region and placement in operations.md.';
+      : 'Requests to the object are slow. See region and placement in docs/production.md.';
     return outcome(isWell, found, meaning, figures);
   },
 };
