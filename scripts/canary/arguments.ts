@@ -31,6 +31,8 @@ None of these values is ever printed.`;
 
 const ids = CHECKS.map(({ id }) => id);
 
+const LOAD = 'expected a number from 0.01 to 1';
+
 const numbers = z
   .string()
   .transform((text) => text.split(',').map(Number))
@@ -51,7 +53,7 @@ const argumentsSchema = z
       .nullable(),
     dryRun: z.boolean(),
     json: z.string().nullable(),
-    load: z.coerce.number().min(0.01).max(1),
+    load: z.coerce.number({ error: LOAD }).min(0.01, LOAD).max(1, LOAD),
     waitsS: numbers.nullable(),
     long: z.boolean(),
     allowLoad: z.boolean(),

@@ -18,6 +18,11 @@ const EXPECTED: Record<string, string> = {
   record: 'an object',
 };
 
+const FORMATS: Record<string, string> = {
+  url: 'a URL that begins with http:// or https://',
+  datetime: 'an instant like 2026-11-20T10:00:00Z',
+};
+
 export function explainIssues(
   error: z.ZodError,
   schema: z.core.$ZodType,
@@ -118,10 +123,11 @@ function expectation(issue: z.core.$ZodIssue, schemas: readonly z.core.$ZodType[
       return `at least ${issue.minimum}${unitOf(issue.origin, Number(issue.minimum))}`;
     case 'too_big':
       return `at most ${issue.maximum}${unitOf(issue.origin, Number(issue.maximum))}`;
+    case 'not_multiple_of':
+      return `a multiple of ${issue.divisor}`;
     case 'invalid_format':
-      return issue.format === 'url'
-        ? 'a URL that begins with http:// or https://'
-        : issue.message.replace(/^expected /, '');
+      if (issue.message.startsWith('expected ')) return issue.message.slice('expected '.length);
+      return FORMATS[issue.format] ?? issue.message;
     default:
       return issue.message;
   }

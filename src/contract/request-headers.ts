@@ -83,7 +83,7 @@ const ownHeaders = z.object({
     .string()
     .trim()
     .toLowerCase()
-    .pipe(z.enum(LANES, `expected ${LANES.join(', ')}`))
+    .pipe(z.enum(LANES, `expected one of ${LANES.join(', ')}`))
     .nullable(),
   'headgate-weight': z
     .string()

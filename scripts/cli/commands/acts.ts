@@ -99,7 +99,7 @@ export async function setLimit(
     const granted = now?.granted_at_once ?? 0;
     const above = now?.in_use_above ?? 0;
     return [
-      `${group}: ${before}${slots ?? 'unlimited'} slots${endText(until)} (version ${version}).`,
+      `${group}: ${before}${slots === null ? 'unlimited slots' : plural(slots, 'slot')}${endText(until)} (version ${version}).`,
       ...(granted > 0 ? [`${plural(granted, 'queued call')} started immediately.`] : []),
       ...(above > 0 ? [`${plural(above, 'call')} in flight above the limit will finish.`] : []),
     ].join('\n');

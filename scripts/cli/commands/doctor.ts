@@ -128,7 +128,7 @@ async function providerFindings(
         check: each.id,
         result: 'missing',
         // Older releases send no `fault`.
-        detail: `the secret \`${name}\` ${fault ?? 'is not set'}. ${how}`,
+        detail: `the secret \`${name}\` ${fault ?? 'is not set'}. Set it: ${how}`,
       });
     }
     if (each.secret !== null && options.key === null) {

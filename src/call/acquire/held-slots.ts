@@ -9,9 +9,9 @@ const HOLD_MS_MIN = 1_000;
 const RETURNS_OF_STALLED = 2;
 
 /**
- * One of two calls that wait for each other holds its slot this many times as long. The order of the group names decides
- * which one. Otherwise both could release their slots at the same time, swap them, and wait for each other again. The
- * first hold of a call is never longer, because most waits end within it.
+ * One of two calls that wait for each other holds its slot this many times as long. The order of the group names
+ * decides which one. Otherwise both could release their slots at the same time, swap them, and wait for each other
+ * again. The first hold of a call is never longer, because most waits end within it.
  */
 const TIE_FACTOR = 2;
 

@@ -136,7 +136,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       const { exceeded, slotsPerCallMax } = rejection;
       const message =
         exceeded === undefined
-          ? `headgate-weight: a call may take at most ${plural(slotsPerCallMax, 'slot')} of ${named}. Send a lower weight.`
+          ? `This call asks for more than ${plural(slotsPerCallMax, 'slot')} of ${named}, the maximum for one call. Send a lower \`headgate-weight\`, or request fewer \`slots\` for a lease.`
           : tooManyTokens(exceeded, group);
       return { reason, message };
     }
@@ -166,6 +166,7 @@ function whyBusy(
   // The preferred member has no limit, so the call lacks room at the other members.
   if (slotsMax === Infinity) return `No slot of ${named} is free for this call`;
   const those = scope === undefined ? '' : `that the upstream allows for calls ${callsOf(scope)} `;
+  if (slotsMax === 0) return `The ${named} currently has no slots (a limit may be 0)`;
   if (slotsMax === 1) return `The only slot ${those}of ${named} is in use`;
   return `All ${slotsMax} slots ${those}of ${named} are in use`;
 }

@@ -97,7 +97,8 @@ export class Warnings {
     if (totals.expired > seen.expired) {
       const count = totals.expired - seen.expired;
       seen.expired = totals.expired;
-      const message = `${plural(count, 'lease')} expired without renewal, so the slots were released. The holders probably crashed or lost their connection.`;
+      const holders = count === 1 ? 'Its holder' : 'Their holders';
+      const message = `${plural(count, 'lease')} expired without renewal, so the slots were released. ${holders} probably crashed or lost the connection.`;
       this.#warn('lease_expired', message, { leases: count }, now);
     }
     this.#lessons.note(state, now);

@@ -148,6 +148,9 @@ it('what it was first asked with is what it holds, whatever it is asked for agai
   const others = [await leased({ group: 'asked' }), await leased({ group: 'asked' })];
   const more = await leased({ group: 'asked' }, { ...name, 'headgate-weight': '1' });
   expect(more.lease_ids).toEqual(one.lease_ids);
+  const wide = await post({ group: 'asked', slots: 5 });
+  expect(wide.status).toBe(413);
+  expect(JSON.stringify(wide.body)).toMatch(/asks for more than 4 slots of group `asked`.*`slots`/);
   const full = await leased({ group: 'asked' });
   const { ticket } = await queued({ group: 'asked' });
   await del(full.lease);

@@ -179,7 +179,11 @@ describe('a lease whose holder is gone', () => {
     const { lease } = await take('gone', 'a');
     await passAwake('gone', 60_000);
     expect(await pool('gone').warnings()).toMatchObject([
-      { kind: 'lease_expired', figures: { leases: 1 } },
+      {
+        kind: 'lease_expired',
+        message: expect.stringMatching(/^1 lease expired .* Its holder probably crashed/),
+        figures: { leases: 1 },
+      },
     ]);
     lease[Symbol.dispose]();
   });

@@ -61,7 +61,9 @@ function refusal(status: number, reason: string): ReturnType<typeof refusalOf> {
   return { status, reason, retry: isTemporary ? true : 'false', retryAfter: isTemporary };
 }
 
-const MESSAGE = expect.stringContaining('slots of group `busy`');
+const MESSAGE = expect.stringContaining(
+  'group `busy` currently has no slots (a limit may be 0), and',
+);
 
 it.each<[string, string, unknown]>([
   [
