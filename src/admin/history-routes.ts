@@ -38,6 +38,8 @@ type ShownPoint = z.output<typeof historyPointSchema>;
 interface RequestedRange {
   readonly fromMs: number;
   readonly toMs: number;
+  /** End of what is read. A request that names no end gets all, because a pool's clock may be ahead. */
+  readonly readToMs: number;
   readonly stepMs: number;
   readonly partition: string | undefined;
 }
@@ -46,7 +48,7 @@ export function addHistoryRoutes(app: AdminApp): void {
   serve(app, 'getHistory', async ({ context, params: { name }, query }) => {
     // The clock of the pools. If the wall clock was set back, it would exclude their latest points.
     const range = rangeOf(query, steadyClock.now());
-    const { fromMs, toMs, stepMs, partition } = range;
+    const { fromMs, toMs, readToMs, stepMs, partition } = range;
     const directory = await readDirectory(context.env);
     const all = requirePools(directory, name);
     const pools =
@@ -55,7 +57,9 @@ export function addHistoryRoutes(app: AdminApp): void {
       throw new ProblemError(404, 'No such partition is known.');
     }
     const [asked, done] = await Promise.all([
-      askPools(context.env, directory.config, pools, (pool) => pool.history(fromMs, toMs, stepMs)),
+      askPools(context.env, directory.config, pools, (pool) =>
+        pool.history(fromMs, readToMs, stepMs),
+      ),
       doneTo(context.env, name, range),
     ]);
     const { config } = directory;
@@ -89,7 +93,7 @@ function rangeOf(query: HistoryQuery, now: number): RequestedRange {
     const message = `results in more than ${POINTS_MAX} points. Use a longer step or a shorter period`;
     throw invalid([{ path: 'step', message }]);
   }
-  return { fromMs, toMs: to, stepMs, partition };
+  return { fromMs, toMs: to, readToMs: query.to ?? Infinity, stepMs, partition };
 }
 
 /** Chooses a step: minutes while they are stored, otherwise quarters of an hour, and hours for more than a week. */
@@ -99,13 +103,14 @@ function defaultStepMs(lengthMs: number, isRecent: boolean): number {
 }
 
 /** Returns the markers of operators' actions on the group in the period. */
-async function doneTo(env: Env, name: string, { fromMs, toMs }: RequestedRange): Promise<Marker[]> {
+async function doneTo(env: Env, name: string, range: RequestedRange): Promise<Marker[]> {
+  const { fromMs, readToMs } = range;
   const since = new Date(fromMs).toISOString();
-  const until = new Date(toMs).toISOString();
+  const until = Number.isFinite(readToMs) ? { until: new Date(readToMs).toISOString() } : {};
   const reported = new Set<number>();
   const markers: Marker[] = [];
   for (const path of auditPathsOf(name)) {
-    const query = { limit: MARKERS_MAX, path, since, until };
+    const query = { limit: MARKERS_MAX, path, since, ...until };
     const { entries } = await directoryOf(env).auditPage(query);
     // A change that moves the switches of an automatic group into an entry is found under both paths.
     const news = entries.filter(({ sequence }) => !reported.has(sequence));

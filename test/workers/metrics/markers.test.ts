@@ -4,7 +4,7 @@ import { historySchema } from '../../../src/contract/admin/observation-schemas.t
 import { POOL_MARKERS_MAX } from '../../../src/contract/history.ts';
 import { SERVED, type UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { inside, NO_COOLDOWN, pool, resetPool, take } from '../support/pool.ts';
-import { passTime } from '../support/time.ts';
+import { passTime, stopTime } from '../support/time.ts';
 import { admin } from '../support/worker.ts';
 
 let groups = 0;
@@ -172,5 +172,17 @@ describe('what happens to a pool', () => {
     await answered(name, { kind: 'requests', retryAfterMs: 1 });
     await expect.poll(() => rowsOf(name)).toBe(POOL_MARKERS_MAX);
     expect((await labelsOf(name)).at(-1)).toBe('Paused by the upstream');
+  });
+
+  it('is shown in the millisecond in which it happens', async () => {
+    const name = await makeGroup();
+    stopTime();
+    await admin('PATCH', `/groups/${name}`, { limits: { max_concurrency: 3 } });
+    await answered(name, { kind: 'requests', retryAfterMs: 5_000 });
+    expect(await labelsOf(name)).toEqual([
+      'Created',
+      'max_concurrency 20 → 3',
+      'Paused by the upstream',
+    ]);
   });
 });
