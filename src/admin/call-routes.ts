@@ -36,7 +36,8 @@ const LATE = 'not queried: the search took too long';
 export function addCallRoutes(app: AdminApp): void {
   serve(app, 'findCalls', async ({ context, query }) => {
     const { env } = context;
-    const filter = filterOf(query, steadyClock.now());
+    const now = steadyClock.now();
+    const filter = filterOf(query, now);
     const directory = await readDirectory(env);
     const used = await usedSince(env, directory, filter.fromMs, query.group);
     if (query.group !== undefined && used.length === 0) requireGroup(directory, query.group);
@@ -51,7 +52,7 @@ export function addCallRoutes(app: AdminApp): void {
     const body = {
       ...answer,
       from: instant(filter.fromMs),
-      to: instant(filter.toMs),
+      to: instant(Number.isFinite(filter.toMs) ? filter.toMs : now),
       pools: { asked: pools.length - late, left_out: used.length - pools.length + late },
       unreachable: asked.flatMap((one) =>
         'error' in one && one.error !== LATE
@@ -74,12 +75,12 @@ function requireGroup(directory: Directory, name: string): void {
 
 function filterOf(query: CallsQuery, now: number): CallQuery {
   const { q, lease, agent, tenant, key, model, request_id: requestId, outcome } = query;
-  // Calls that end at this moment are included.
-  const { to = now + 1, from = to - LOG_DAYS * 86_400_000, cursor = to, limit } = query;
+  const { to = now + 1, from = to - LOG_DAYS * 86_400_000, limit } = query;
   if (from >= to) throw invalid([{ path: 'from', message: 'must be before to' }]);
   return {
     fromMs: from,
-    toMs: Math.min(to, cursor),
+    // Without `to`, the end is open, because the clock of a pool may be ahead.
+    toMs: Math.min(query.to ?? Infinity, query.cursor ?? Infinity),
     limit,
     ...(q !== undefined && { anyOf: namesIn(q) }),
     ...(lease !== undefined && { leases: namesIn(lease) }),

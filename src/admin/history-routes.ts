@@ -38,8 +38,6 @@ type ShownPoint = z.output<typeof historyPointSchema>;
 interface RequestedRange {
   readonly fromMs: number;
   readonly toMs: number;
-  /** End of what is read. A request that names no end gets all, because a pool's clock may be ahead. */
-  readonly readToMs: number;
   readonly stepMs: number;
   readonly partition: string | undefined;
 }
@@ -48,7 +46,7 @@ export function addHistoryRoutes(app: AdminApp): void {
   serve(app, 'getHistory', async ({ context, params: { name }, query }) => {
     // The clock of the pools. If the wall clock was set back, it would exclude their latest points.
     const range = rangeOf(query, steadyClock.now());
-    const { fromMs, toMs, readToMs, stepMs, partition } = range;
+    const { fromMs, toMs, stepMs, partition } = range;
     const directory = await readDirectory(context.env);
     const all = requirePools(directory, name);
     const pools =
@@ -58,9 +56,10 @@ export function addHistoryRoutes(app: AdminApp): void {
     }
     const [asked, done] = await Promise.all([
       askPools(context.env, directory.config, pools, (pool) =>
-        pool.history(fromMs, readToMs, stepMs),
+        // Without `to`, the end is open, because the clock of a pool may be ahead.
+        pool.history(fromMs, query.to ?? Infinity, stepMs),
       ),
-      doneTo(context.env, name, range),
+      doneTo(context.env, name, fromMs, query.to),
     ]);
     const { config } = directory;
     const existence = {
@@ -93,7 +92,7 @@ function rangeOf(query: HistoryQuery, now: number): RequestedRange {
     const message = `results in more than ${POINTS_MAX} points. Use a longer step or a shorter period`;
     throw invalid([{ path: 'step', message }]);
   }
-  return { fromMs, toMs: to, readToMs: query.to ?? Infinity, stepMs, partition };
+  return { fromMs, toMs: to, stepMs, partition };
 }
 
 /** Chooses a step: minutes while they are stored, otherwise quarters of an hour, and hours for more than a week. */
@@ -103,10 +102,14 @@ function defaultStepMs(lengthMs: number, isRecent: boolean): number {
 }
 
 /** Returns the markers of operators' actions on the group in the period. */
-async function doneTo(env: Env, name: string, range: RequestedRange): Promise<Marker[]> {
-  const { fromMs, readToMs } = range;
+async function doneTo(
+  env: Env,
+  name: string,
+  fromMs: number,
+  toMs: number | undefined,
+): Promise<Marker[]> {
   const since = new Date(fromMs).toISOString();
-  const until = Number.isFinite(readToMs) ? { until: new Date(readToMs).toISOString() } : {};
+  const until = toMs === undefined ? {} : { until: new Date(toMs).toISOString() };
   const reported = new Set<number>();
   const markers: Marker[] = [];
   for (const path of auditPathsOf(name)) {
