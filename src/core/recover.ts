@@ -45,12 +45,10 @@ export interface Stored {
   readonly ahead: Amounts;
   /** The same for each member. Absent if the group had none. */
   readonly members?: Readonly<Record<string, KeptMember>>;
-  /** Calls by upstream. Absent from an older release, which did not count them. */
+  /** Calls by upstream. Absent if none were stored. */
   readonly upstreams?: Readonly<Record<string, UpstreamCallCounts>>;
   /** The budget that had no room for the last call. null or absent if none was stored. */
   readonly budgetStop?: BudgetStop | null;
-  /** Leases of a release that wrote one row for each. */
-  readonly leases: readonly HandedLease[];
 }
 
 /**
@@ -68,7 +66,7 @@ export function recover(
   isStored: boolean,
   now: InstantMs,
 ): GroupState {
-  const { bound, untold, controls, ahead, leases } = stored;
+  const { bound, untold, controls, ahead } = stored;
   const mayHaveStarted = (bound?.mark ?? 0) > 0;
   const waitersUntil = waitersUntilBy(bound, settings);
   // Waiters whose deadline has passed have left.
@@ -116,9 +114,7 @@ export function recover(
     state.bound.ended = [...untold];
   }
   holdOrphaned(state, marksOf(bound), now);
-  addHanded(state, leases, now);
   settleOrphaned(state, now);
-  if (leases.length > 0) state.bound.since = 0;
   if (slotsHeld(state) > 0 || waiters > 0) {
     state.grantsFrom = after(now, settleMs(waiters, slotsHeld(state)));
     state.drainsFrom = now;
@@ -170,9 +166,7 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Act
   const cooled = coolingUntil === null ? null : earlier(coolingUntil, after(now, COOLDOWN_MAX_MS));
   return {
     ...rest,
-    // Releases without members hand over none.
-    member: rest.member ?? IMPLICIT,
-    named: rest.member ?? IMPLICIT,
+    named: rest.member,
     grantedAt,
     until: cooled ?? after(now, LEASE_TTL_MS),
     attachment,

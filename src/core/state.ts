@@ -80,8 +80,7 @@ export type HandedLease = Pick<
   ActiveLease,
   'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'grantedAt' | 'phase' | 'nested' | 'reserved'
 > & {
-  /** Absent from releases without members. */
-  readonly member?: MemberId;
+  readonly member: MemberId;
   /** Absent if it is held by its answer. */
   readonly isById?: boolean;
   readonly coolingUntil: InstantMs | null;

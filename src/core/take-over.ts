@@ -111,7 +111,7 @@ function takeLessons(state: GroupState, handed: HandedGroup, now: InstantMs): vo
 }
 
 /**
- * Adds the other instance's use to that of this one, which serves several partitions or was stored by an older release.
+ * Adds the other instance's use to that of this one, which serves several partitions.
  * The lessons of this instance are kept, because they are worth more.
  */
 function addUse(state: GroupState, handed: HandedGroup, now: InstantMs): void {

@@ -5,11 +5,11 @@ import type { Amounts } from '../core/parts/ahead.ts';
 import type { BoundRow } from '../core/parts/bound.ts';
 import type { UpstreamCallCounts } from '../core/parts/upstream-calls.ts';
 import type { Stored } from '../core/recover.ts';
+import type { KeptMember } from '../core/member.ts';
 import type { BudgetStop } from '../core/state.ts';
-import { instant, type InstantMs, type LeaseId } from '../core/words/ids.ts';
+import type { InstantMs, LeaseId } from '../core/words/ids.ts';
 import type { GroupWrite } from '../core/writes.ts';
 import type { CostRows } from './cost-rows.ts';
-import { takeOldLeases } from './old-leases.ts';
 import type { GroupStore } from './store.ts';
 import type { Tables } from './tables.ts';
 
@@ -22,18 +22,12 @@ const RING_MS = 30_000;
 /** Number of places that cover `RING_MS`. */
 const PLACES = RING_MS / PLACE_MS + 2;
 
-/** A row of the controls. Fields that an older release did not write are absent. */
-interface KeptRow extends Partial<Controls> {
-  readonly ahead?: Amounts;
-  readonly members?: Readonly<Record<string, StoredMember>>;
-  readonly bound?: StoredRow;
-  readonly boot?: string;
-}
-
-interface StoredMember {
-  readonly controls: Partial<Controls>;
+/** A row of the controls, with the bound that was written with it. */
+interface KeptRow extends Controls {
   readonly ahead: Amounts;
-  readonly place?: string;
+  readonly members?: Readonly<Record<string, KeptMember>>;
+  readonly bound: StoredRow;
+  readonly boot: string;
 }
 
 /** The state that earlier instances stored. */
@@ -50,23 +44,16 @@ export interface Loaded extends Stored {
   readonly isOfProcess: boolean;
 }
 
-/**
- * A row of the bound, and data that is written with it. An older release wrote neither the number of waiters nor the
- * next holders.
- */
-type StoredRow = Omit<BoundRow, 'waiters' | 'heirs'> &
-  Partial<Pick<BoundRow, 'waiters' | 'heirs'>> & {
-    readonly minute?: HistoryPoint;
-    readonly upstreams?: Readonly<Record<string, UpstreamCallCounts>>;
-    readonly calls?: readonly StoredCall[];
-    readonly budgetStop?: BudgetStop;
-  };
+/** A row of the bound, and data that is written with it. */
+type StoredRow = BoundRow & {
+  readonly minute?: HistoryPoint;
+  readonly upstreams?: Readonly<Record<string, UpstreamCallCounts>>;
+  readonly calls?: readonly StoredCall[];
+  readonly budgetStop?: BudgetStop;
+};
 
 /** Data that is written with the bound of a pool that falls idle. */
 export type IdleRow = Pick<StoredRow, 'minute' | 'calls' | 'budgetStop'>;
-
-/** Counts that releases up to 0.1.0 stored separately. */
-type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
 
 interface StoredRingRow extends Record<string, SqlStorageValue> {
   readonly place: number;
@@ -107,50 +94,32 @@ export class BoundStore {
    * @param heldById slots of an unstored pool whose holders may outlive the process
    */
   load(now: InstantMs, heldById = 0): Loaded {
-    const keptRow = this.#recall<KeptRow>('controls');
-    const { ahead = {}, members: ofMembers = {}, bound, boot = '', ...controls } = keptRow;
+    const value = this.#store.recall('controls');
+    const keptRow: Controls & Partial<KeptRow> =
+      value === null ? emptyControls(now) : (JSON.parse(value) as KeptRow);
+    const { ahead = {}, members = {}, bound, boot, ...controls } = keptRow;
     const ring = this.#tables
       .read<StoredRingRow>('SELECT place, boot, data FROM bound')
       .map(({ place, boot: by, data }) => ({ place, by, row: JSON.parse(data) as StoredRow }));
     const lastOfRing = latest(ring);
     this.#place = lastOfRing?.place ?? -1;
-    const rows = bound === undefined ? ring : [...ring, { by: boot, row: bound }];
+    const rows = bound === undefined ? ring : [...ring, { by: boot ?? '', row: bound }];
     const last = latest(rows);
-    const leases = takeOldLeases(this.#tables, this.#bootId);
-    const members = Object.fromEntries(
-      Object.entries(ofMembers).map(([id, { controls: own, ...rest }]) => [
-        id,
-        { controls: withDefaults(own, now), ...rest },
-      ]),
-    );
     const upstreams = latest(rows.filter(({ row }) => row.upstreams !== undefined))?.row.upstreams;
-    const kept = { ahead, members, leases, ...(upstreams === undefined ? {} : { upstreams }) };
-    const stored = { controls: this.#withDefaults(controls, now), ...kept };
+    const stored = { controls, ahead, members, ...(upstreams === undefined ? {} : { upstreams }) };
     if (last === undefined) {
-      const rest = {
-        heldBefore: leases.length,
-        lastUsedAt: this.#oldStamp(),
-        minute: null,
-        calls: [],
-        isOfProcess: false,
-      };
       return {
         ...stored,
         bound: heldById > 0 ? heldRow(heldById, now) : null,
         untold: [],
-        ...rest,
+        heldBefore: 0,
+        lastUsedAt: null,
+        minute: null,
+        calls: [],
+        isOfProcess: false,
       };
     }
-    const {
-      mark,
-      held,
-      at,
-      waiters = 0,
-      heirs: nextHolders = [],
-      minute = null,
-      calls = [],
-    } = last.row;
-    const { budgetStop = null } = last.row;
+    const { mark, held, at, waiters, minute = null, calls = [], budgetStop = null } = last.row;
     const late = rows.filter(({ row }) => row.at >= at - RING_MS).map(({ row }) => row);
     const ended = late.flatMap((row) => row.ended);
     const lapsed = late.flatMap((row) => row.lapsed);
@@ -161,10 +130,10 @@ export class BoundStore {
     return {
       ...stored,
       budgetStop,
-      bound: { ...last.row, ...there, ended, lapsed, heirs: nextHolders },
+      bound: { ...last.row, ...there, ended, lapsed },
       // Leases that ended according to the row of the controls are repeated in the next row of the ring.
       untold: last.row === bound ? last.row.ended : [],
-      heldBefore: held + leases.length,
+      heldBefore: held,
       lastUsedAt: at,
       minute,
       calls,
@@ -193,25 +162,6 @@ export class BoundStore {
     this.#store.remember('controls', JSON.stringify(keptRow));
   }
 
-  /** Adds defaults for controls that an older release did not store. */
-  #withDefaults(controls: Partial<Controls>, now: InstantMs): Controls {
-    // An older release stored these separately.
-    const { factors, ...ofSpend } = this.#recall<OldTallies>('tallies');
-    const all = withDefaults(controls, now);
-    const spend = { ...emptyControls(now).spend, ...ofSpend, ...controls.spend };
-    return { ...all, factors: controls.factors ?? factors ?? all.factors, spend };
-  }
-
-  #oldStamp(): InstantMs | null {
-    const stamp = this.#store.recall('used');
-    return stamp === null ? null : instant(Number(stamp));
-  }
-
-  #recall<Row>(key: 'controls' | 'tallies'): Partial<Row> {
-    const value = this.#store.recall(key);
-    return value === null ? {} : (JSON.parse(value) as Partial<Row>);
-  }
-
   #writePlace(row: StoredRow): void {
     if (row.at >= this.#placeSince + PLACE_MS || row.at < this.#placeSince) {
       this.#place = (this.#place + 1) % PLACES;
@@ -234,19 +184,6 @@ export class BoundStore {
 function heldRow(slots: number, at: InstantMs): BoundRow {
   const none = { ended: [], lapsed: [], granted: [], heirs: [], waiters: 0 };
   return { ...none, seq: 0, at, mark: slots, held: slots, since: 0, next: 0, mayOutlive: true };
-}
-
-function withDefaults(controls: Partial<Controls>, now: InstantMs): Controls {
-  const empty = emptyControls(now);
-  return {
-    ...empty,
-    ...controls,
-    ceiling: { ...empty.ceiling, ...controls.ceiling },
-    lag: { ...empty.lag, ...controls.lag },
-    spend: { ...empty.spend, ...controls.spend },
-    costs: { ...empty.costs, ...controls.costs },
-    outage: { ...empty.outage, ...controls.outage },
-  };
 }
 
 function latest<Row extends { readonly row: Pick<BoundRow, 'seq'> }>(

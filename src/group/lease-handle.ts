@@ -9,12 +9,8 @@ import type { Settlement } from '../core/words/usage.ts';
 /** Attachments per millisecond, so that those of a later instance are larger than all of an earlier one. */
 const ATTACHMENTS_PER_MS = 1_000;
 
-/** Maximum by which the clock of an older release that stored no attachments was ahead. */
-const AHEAD_MAX_MS = 86_400_000;
-
-/** The first attachment of an instance. `isAfterOlder` means that it follows a release that stored none. */
-export function firstAttachment(startedAt: InstantMs, isAfterOlder = false): number {
-  return (startedAt + (isAfterOlder ? AHEAD_MAX_MS : 0)) * ATTACHMENTS_PER_MS;
+export function firstAttachment(startedAt: InstantMs): number {
+  return startedAt * ATTACHMENTS_PER_MS;
 }
 
 /** Everything that a handle forwards to its pool. */

@@ -109,7 +109,7 @@ export class Pool {
     const idleness = new Idleness(stored.lastUsedAt, startedAt);
     const waiters = waitersMax(env);
     const settings = settingsOf(link.definition, waiters, identity.partition);
-    const first = firstAttachment(startedAt, stored.leases.length > 0);
+    const first = firstAttachment(startedAt);
     // If an operator has set the limit, a reset must not grant it twice, so every grant is covered on disk.
     const isStored = tables.isOpen || (host === null && !isOfProviderKey(identity));
     const state = recover(settings, stored, first, isStored, startedAt);

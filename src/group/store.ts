@@ -10,10 +10,6 @@ export interface GroupMemory {
   readonly listed: string | null;
   /** Use of rates and budgets, and lessons about the upstream, as JSON, with the bound that was written at the time. */
   readonly controls: string | null;
-  /** Counts that releases up to 0.1.0 stored separately, as JSON. */
-  readonly tallies: string | null;
-  /** When the pool was last in use, in releases up to 0.1.0. */
-  readonly used: string | null;
   /** The last warnings, as JSON. */
   readonly warnings: string | null;
   /** The steps of budgets and daily limits for which warnings were raised, as JSON. */

@@ -13,8 +13,7 @@ export interface CostSums {
   /** Calls that were queued first. */
   readonly waited: number;
   /**
-   * Calls whose use the provider did not report. They count no tokens. Absent if there are none, or in counts of an
-   * older release.
+   * Calls whose use the provider did not report. They count no tokens. Absent if there are none.
    */
   readonly unreported?: number;
 }

@@ -192,8 +192,7 @@ export function nextChangeAt(pause: Pause, slotsMax: number, now: InstantMs): In
  * forgotten.
  */
 export function rebase(pause: Pause, now: InstantMs): void {
-  // A pause that was stored by an older release has no probes.
-  Object.assign(pause, { ...emptyPause(), ...pause, probe: null });
+  pause.probe = null;
   pause.probeAt = earlier(pause.probeAt, after(now, PROBE_MAX_MS));
   const aheadMs = Math.max(0, pause.notedAt - now);
   pause.notedAt = instant(pause.notedAt - aheadMs);
