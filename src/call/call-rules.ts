@@ -2,11 +2,7 @@ import type { RoutingTable } from '../config/snapshots.ts';
 import { groupSchema } from '../contract/config/group.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import {
-  MAX_RUN_MS,
-  UPLOAD_MIN_BYTES_PER_S,
-  type OnSaturated,
-} from '../contract/config/reactions.ts';
+import type { OnSaturated } from '../contract/config/reactions.ts';
 import { countsReports, countsTokens } from '../routing/metered.ts';
 import { onSaturatedAt, type Placement } from '../routing/placement.ts';
 import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
@@ -45,15 +41,10 @@ export function callRules(
   return {
     hold: {
       idleMs: strictest(holds.map((each) => each.idle_ms)),
-      // A directory of the previous release does not return this field.
-      stalledMs: strictest(holds.map((each) => each.stalled_ms ?? null)),
-      // As above.
-      uploadMinBytesPerS: Math.max(
-        ...holds.map((each) => each.upload_min_bytes_per_s ?? UPLOAD_MIN_BYTES_PER_S),
-      ),
+      stalledMs: strictest(holds.map((each) => each.stalled_ms)),
+      uploadMinBytesPerS: Math.max(...holds.map((each) => each.upload_min_bytes_per_s)),
       maxHoldMs: Math.min(...holds.map((each) => each.max_hold_ms)),
-      // As above.
-      maxRunMs: Math.min(...holds.map((each) => each.max_run_ms ?? MAX_RUN_MS)),
+      maxRunMs: Math.min(...holds.map((each) => each.max_run_ms)),
     },
     retries: ofProvider.retries,
     feedForward: ofProvider.feed_forward,

@@ -215,8 +215,7 @@ export function nearlyEmpty(
 function optionsOf({ place, underWay, feedForward }: CallLimits): FeedForwardOptions {
   return {
     requestsMax: feedForward.keep_requests,
-    // Absent in older configurations.
-    tokensMax: feedForward.keep_tokens ?? null,
+    tokensMax: feedForward.keep_tokens,
     share: feedForward.keep_share,
     resetMsMin: RESET_MIN_MS,
     waitMsMax: feedForward.wait_max_ms,

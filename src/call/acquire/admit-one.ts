@@ -281,7 +281,7 @@ export function slotRequest(
     partition,
     assumed,
     configVersion,
-    sinceVersion: changedAt === undefined ? configVersion : changedFor(changedAt, group),
+    sinceVersion: changedFor(changedAt, group),
     isolate: isolateId(),
     ...manner,
     enqueuedAt,

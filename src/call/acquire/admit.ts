@@ -33,7 +33,7 @@ export async function admit(
   outer: AdmitContext,
 ): Promise<Admitted> {
   const { env, table } = outer;
-  const mayShare = (table.snapshot.fullGroups?.length ?? 0) > 0;
+  const mayShare = table.snapshot.fullGroups.length > 0;
   const placements = mayShare
     ? await Promise.all(
         placed.map(async (one) => (isUnverified(env, one) ? one : ownOrShared(env, table, one))),

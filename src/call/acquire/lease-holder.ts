@@ -190,7 +190,7 @@ export class LeaseHolder {
 
   /** Releases the slot because another pool of the call is full for about `forMs`. 0 if the time is unknown. */
   async yieldSlot(pool: string, forMs: number): Promise<void> {
-    // The two messages arrive in this order. The first may be lost, or an older object may not know it.
+    // The two messages arrive in this order. The first may be lost.
     const reported = forMs > 0 ? this.#granted.lease?.passOver(pool, forMs) : undefined;
     await Promise.all([Promise.resolve(reported).catch(() => {}), this.release('unused')]);
   }

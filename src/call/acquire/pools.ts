@@ -38,7 +38,7 @@ export function poolSource(
  * partitions it was moved to a shared pool, and the lease still names its own.
  */
 export function poolSourceOfHeld(env: Env, placement: Placement, table: RoutingTable): PoolSource {
-  const isFull = table.snapshot.fullGroups?.includes(placement.group) === true;
+  const isFull = table.snapshot.fullGroups.includes(placement.group);
   const mayShare = isFull && env.TRIALS !== undefined && isVerifiedLater(placement);
   return poolSource(env, placement, table, mayShare || isUnverified(env, placement));
 }

@@ -34,7 +34,7 @@ export async function ownOrShared(
   placement: Placement,
 ): Promise<Placement> {
   const { group, partition } = placement;
-  if (partition === null || snapshot.fullGroups?.includes(group) !== true) return placement;
+  if (partition === null || !snapshot.fullGroups.includes(group)) return placement;
   const name = poolName(group, partition);
   const known = answers.get(name);
   if (known !== undefined && steadyClock.now() < known.until) {

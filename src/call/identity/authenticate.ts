@@ -72,7 +72,6 @@ export async function identify(
     gatewayKeyId,
     key,
     keyLanes: { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? null },
-    // A directory of the previous release does not return this field.
     keyTimeoutMs: key?.timeout_ms ?? null,
     credentials,
     fingerprint: print,

@@ -212,13 +212,8 @@ async function takeOne(
   switch (answer.kind) {
     case 'granted': {
       const { granted } = answer;
-      if (granted.expiresAt !== undefined) {
-        const { endGapMs = 0 } = granted;
-        return { placement, granted, request, endGapMs, waited: waitedFor(granted.waitedFor) };
-      }
-      // An object of the previous release treats it as a call's lease, which ends with this request.
-      await letGo(granted, granted.lease.release('unused', null), ask);
-      return refused(unavailable(placement));
+      const { endGapMs = 0 } = granted;
+      return { placement, granted, request, endGapMs, waited: waitedFor(granted.waitedFor) };
     }
     case 'gone':
       return refused(gone());
@@ -295,6 +290,7 @@ function holdOf({ placement, granted, request }: PlacedLease): PoolHold {
     attachment,
     tenant: request.tenant ?? request.caller,
     lane: request.lane ?? 'normal',
+    // Every grant of a lease that is held by its id has it.
     expiresAt: granted.expiresAt ?? 0,
     ...(member !== undefined && { member }),
     ...(nested !== undefined && { nested }),

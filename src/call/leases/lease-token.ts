@@ -4,7 +4,7 @@ import type { AssumedLimit, ResumeRequest } from '../../contract/rpc/group-rpc.t
 import type { Lane } from '../../core/words/ticket.ts';
 import { openToken, sealToken } from './signed-token.ts';
 
-/** Increase it when tokens of older Workers can no longer be read. Old and new Workers run side by side for minutes. */
+/** Increase it with each change of what tokens contain. Tokens of other versions are not valid. */
 const VERSION = 1;
 
 export type WantedLease = Pick<LeaseRequestBody, 'group' | 'upstream' | 'model' | 'estimate'>;

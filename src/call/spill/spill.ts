@@ -65,8 +65,7 @@ export async function planSpill(from: Candidate): Promise<SpillPlan> {
     return { next: [], afterMs: 0, firstTokenMs: null, been };
   }
   const { spill_to: entries, after_ms: afterMs } = onSaturated;
-  // A directory of the previous release does not return this field.
-  const firstTokenMs = onSaturated.first_token_ms ?? onSaturated.first_byte_ms ?? null;
+  const firstTokenMs = onSaturated.first_token_ms ?? null;
   const listed = entries.flatMap((entry): SpillEntry[] => {
     const { upstream: id, model } =
       typeof entry === 'string' ? { upstream: entry, model: null } : entry;
