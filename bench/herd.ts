@@ -75,7 +75,7 @@ function peak(times: readonly number[], withinMs: number): number {
   return most;
 }
 
-/** Parts of the Worker's side; older checkouts take what a call waits with one by one. */
+/** Parts of the Worker's side. */
 interface Side {
   readonly acquireSlot: (...args: unknown[]) => Promise<unknown>;
   readonly LeaseHolder: new (...args: unknown[]) => { keep(onRevoked: () => void): void };
@@ -97,11 +97,9 @@ async function measure(tree: string): Promise<number[]> {
   const pool = new CountingPool();
   const { signal } = new AbortController();
   const how = { signal, after: onTimer, listener: null, until: Infinity, bypass: () => null };
-  // An older one takes the signal itself: `how` is both.
-  const patience = Object.assign(new AbortController().signal, { ...how, signal });
   for (let at = 0; at < WAITERS; at += 1) {
     const request = { ticketId: `${at}`, attempt: 1, wait: true, deadlineAt: null };
-    acquireSlot(() => pool, request, patience, onTimer, null).catch(() => undefined);
+    acquireSlot(() => pool, request, how).catch(() => undefined);
   }
   const granted = { lease: { renew: () => pool.renew() }, attachment: 1 };
   const ctx = { waitUntil: (work: Promise<unknown>) => void work.catch(() => undefined) };
