@@ -132,7 +132,10 @@ function marksOf(bound: BoundRow | null): ReadonlyMap<MemberId, number> {
   return new Map(Object.entries(members).map(([id, { mark }]) => [memberId(id), mark]));
 }
 
-/** Returns the latest deadline of the waiters in a row. It may exceed the group's timeout. */
+/**
+ * Returns the latest deadline of the waiters in a row. It may exceed the group's timeout. If the row has no waiters, it
+ * is the deadline of calls that arrived right after it.
+ */
 function waitersUntilBy(bound: BoundRow | null, { timeoutMs }: GroupSettings): InstantMs {
   return bound === null ? NEVER : (bound.waitersUntil ?? after(bound.at, timeoutMs));
 }

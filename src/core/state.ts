@@ -89,15 +89,14 @@ export type HandedLease = Pick<
 /** Everything that one instance of a group hands over to the instance that replaces it. */
 export interface HandedGroup {
   readonly leases: readonly HandedLease[];
-  /** Exceeds every attachment number that it issued. Absent if unknown. */
-  readonly nextAttachment?: number;
+  /** Exceeds every attachment number that it issued. */
+  readonly nextAttachment: number;
   /** The used part of the limits, and the lessons about the upstream. */
   readonly controls: Controls;
   /** The controls of each member. Absent if the group names none. */
   readonly members?: Readonly<Record<MemberId, Controls>>;
   readonly totals: Totals;
-  /** Absent from an instance that did not count calls by upstream. */
-  readonly upstreams?: UpstreamCalls;
+  readonly upstreams: UpstreamCalls;
   /** Orphaned slots of an earlier process. Absent if there are none. */
   readonly unclaimed?: number;
 }

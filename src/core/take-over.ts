@@ -58,8 +58,7 @@ export function takeOver(
   { handed, isNew, isRepeat, firstAttachment }: Extract<GroupEvent, { kind: 'take_over' }>,
   now: InstantMs,
 ): void {
-  const given = handed.nextAttachment ?? 0;
-  state.nextAttachment = Math.max(state.nextAttachment, firstAttachment, given);
+  state.nextAttachment = Math.max(state.nextAttachment, firstAttachment, handed.nextAttachment);
   const heldBefore = heldByMember(state);
   addHanded(state, handed.leases, now);
   if (handed.unclaimed !== undefined && !isRepeat) {
@@ -106,13 +105,13 @@ function takeLessons(state: GroupState, handed: HandedGroup, now: InstantMs): vo
   }
   for (const member of state.members.values()) restoreScopes(state, member);
   Object.assign(state.totals, handed.totals);
-  for (const [id, there] of handed.upstreams ?? []) state.upstreams.set(id, there);
+  for (const [id, there] of handed.upstreams) state.upstreams.set(id, there);
   state.isControlsDirty = true;
 }
 
 /**
- * Adds the other instance's use to that of this one, which serves several partitions.
- * The lessons of this instance are kept, because they are worth more.
+ * Adds the other instance's use to that of this one, which serves several partitions. The lessons of this instance are
+ * kept, because they are worth more.
  */
 function addUse(state: GroupState, handed: HandedGroup, now: InstantMs): void {
   for (const [{ controls, settings }, given] of ledgersWith(state, handed, now)) {

@@ -232,7 +232,7 @@ export function keptControls({ controls }: Pick<GroupState, 'controls'>): Contro
 
 /** Nothing is stored of the instances before. */
 export function nothingStored(): Stored {
-  return { bound: null, untold: [], controls: emptyControls(START), ahead: {}, leases: [] };
+  return { bound: null, untold: [], controls: emptyControls(START), ahead: {} };
 }
 
 /** A lease as its holder tells of it, with changes. */
@@ -293,7 +293,7 @@ export class TestGroup {
     const ahead = kept?.ahead ?? this.stored.ahead;
     const members = kept === null ? this.stored.members : kept.members;
     const ofMembers = members === undefined ? {} : { members: structuredClone(members) };
-    const all = { bound: { ...bound, ended, lapsed }, untold, controls, ahead, leases: [] };
+    const all = { bound: { ...bound, ended, lapsed }, untold, controls, ahead };
     const written = write.upstreams && Object.fromEntries(write.upstreams);
     const upstreams = structuredClone(written ?? this.stored.upstreams ?? {});
     this.stored = { ...all, ...ofMembers, upstreams };

@@ -44,7 +44,7 @@ export interface BoundRow {
    * there were none.
    */
   readonly waiters: number;
-  /** The latest deadline of these waiters. Absent if there were none, or if an older release wrote the row. */
+  /** The latest deadline of these waiters. Absent if there were none. */
   readonly waitersUntil?: InstantMs;
   /** The mark and the held slots of each member. They add up to those above. Absent if the group names no members. */
   readonly members?: Readonly<Record<MemberId, Pick<MemberPart, 'mark' | 'held'>>>;

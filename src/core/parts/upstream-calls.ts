@@ -7,7 +7,7 @@ export interface LastRefusal {
   /** How long the upstream asks to wait. null if it does not. */
   readonly retryAfterMs: number | null;
   readonly model: string | null;
-  /** The upstream's message, shortened and without secrets. Absent if it sent none, or from an earlier release. */
+  /** The upstream's message, shortened and without secrets. Absent if it sent none. */
   readonly words?: string;
   /** Status of its answer. Absent until its call has ended, or if there was no answer. */
   status?: number;

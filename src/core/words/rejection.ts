@@ -57,7 +57,7 @@ export type Rejection =
   | {
       readonly reason: 'busy';
       readonly slotsMax: number;
-      /** The cause, if slots are free. Absent if all are in use, and from older releases. */
+      /** The cause, if slots are free. Absent if all are in use. */
       readonly cause?: BusyCause;
       readonly retryAfterMs: number;
       /** The calls that these slots are for, if the upstream limits only some. Absent if they are for all calls. */
@@ -106,10 +106,10 @@ export type Rejection =
       readonly reason: 'budget_exhausted';
       readonly window: 'hour' | 'day' | 'month';
       readonly limitUsd: number;
-      /** The remaining budget. Calls in flight count as spent. Absent from older releases, like `wantedUsd`. */
-      readonly leftUsd?: number;
+      /** The remaining budget. Calls in flight count as spent. */
+      readonly leftUsd: number;
       /** The estimated cost of the call. */
-      readonly wantedUsd?: number;
+      readonly wantedUsd: number;
       readonly retryAfterMs: null;
     }
   /** The group accepts no new calls. */

@@ -49,7 +49,6 @@ export class FleetDisk {
       controls: kept?.controls ?? emptyControls(START),
       ahead: kept?.ahead ?? {},
       ...(kept?.members !== undefined && { members: kept.members }),
-      leases: [],
     };
   }
 

@@ -103,7 +103,7 @@ describe('a claim', () => {
     expect(group.state.totals.resurrected).toBe(1);
   });
 
-  test('of an older holder, which knows no attachment, is believed', () => {
+  test('of a holder that knows no attachment is believed', () => {
     const group = resetGroup(3);
     group.resume('held-0', { attachment: null });
     expect(slotsOrphaned(group)).toBe(2);

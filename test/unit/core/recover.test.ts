@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { after, instant, leaseIdOf, ticketId } from '../../../src/core/words/ids.ts';
-import { handedGroupOf } from '../../../src/core/take-over.ts';
+import { leaseIdOf, ticketId } from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS, SETTLE_MS, TOMBSTONES_MAX } from '../../../src/core/words/settings.ts';
 import { someClaim, TestGroup } from '../../support/core-builders.ts';
 
@@ -195,29 +194,6 @@ describe('the settle time', () => {
     expect(group.resume('holder')).toEqual(['grant holder.1']);
     expect(group.ask('holder')).toEqual(['grant holder.1']);
   });
-});
-
-test('leases of rows that an older release wrote are known by their ids', () => {
-  const before = new TestGroup({ slotsMax: 2 });
-  before.askAll('held', 'revoked');
-  before.revoke('revoked');
-  const { controls } = before.state;
-  const leases = handedGroupOf(before.state, before.now).leases.map((lease) => ({
-    ...lease,
-    grantedAt: instant(after(lease.grantedAt, -1_000)),
-  }));
-  const next = TestGroup.stored({ slotsMax: 2 }).reset({
-    bound: null,
-    untold: [],
-    controls,
-    ahead: {},
-    leases,
-  });
-  expect(next.inUse()).toBe(2);
-  expect(next.lease('revoked').phase).toBe('revoking');
-  expect(next.renew('held')).toEqual([]);
-  expect(next.lease('held').until).toBe(next.now + LEASE_TTL_MS);
-  expect(next.write().bound).toMatchObject({ held: 2, ended: ['revoked.1'] });
 });
 
 test('a release that is told once more frees nothing, however many have ended in between', () => {

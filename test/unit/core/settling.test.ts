@@ -102,18 +102,6 @@ describe('a group settles', () => {
     expect(group.reset(stored).state.grantsFrom).toBe(0);
   });
 
-  test('where a row of an older release tells of waiters, for as long as the group lets calls wait', () => {
-    const group = TestGroup.stored({ ...ROOMY, paused: true, timeoutMs: 60_000 });
-    callersAtOnce(group, 3);
-    const { waitersUntil, ...bound } = group.write().bound;
-    const { stored } = group;
-    expect(waitersUntil).toBe(group.now + 60_000);
-    group.now = instant(group.now + 59_999);
-    expect(settlesFor(group.reset({ ...stored, bound }))).toBe(settleMs(4, 0));
-    group.now = instant(group.now + 1);
-    expect(group.reset({ ...stored, bound }).state.grantsFrom).toBe(0);
-  });
-
   test('where nobody held a slot, for those who waited', () => {
     const group = TestGroup.stored({ ...ROOMY, paused: true });
     callersAtOnce(group, 300);

@@ -4,6 +4,7 @@ import { after, leaseIdOf, ticketId, type LeaseId } from '../../../src/core/word
 import { endLease } from '../../../src/core/leases.ts';
 import { INVARIANTS, type Invariant } from '../../../src/core/parts/totals.ts';
 import { step } from '../../../src/core/step.ts';
+import { handedGroupOf } from '../../../src/core/take-over.ts';
 import { checkMark } from '../../../src/core/violations.ts';
 import { someTicket, TestGroup } from '../../support/core-builders.ts';
 
@@ -146,9 +147,7 @@ test('a pool that takes over another one’s leases counts them as handed out', 
   verification.askAll('x', 'y', 'z', 'u', 'v');
   group.ask('own');
   group.write();
-  const { state } = verification;
-  const leases = [...state.leases.values()].map((lease) => ({ ...lease, coolingUntil: null }));
-  const handed = { leases, controls: state.controls, totals: state.totals };
+  const handed = handedGroupOf(verification.state, verification.now);
   group.send({ kind: 'take_over', handed, isNew: false, isRepeat: true, firstAttachment: 1 });
   group.now = after(group.now, 1_000);
   group.ask('next');

@@ -263,20 +263,6 @@ describe('after a reset', () => {
     next.advance(10_000);
     expect(next.ask('another')).toEqual(['grant another.1']);
   });
-
-  test('a pause that a release without probes has stored is probed', () => {
-    const group = refusedGroup();
-    group.write();
-    const { until, notedAt, openMs } = group.stored.controls.pause;
-    const controls = { ...group.stored.controls, pause: { until, notedAt, openMs } };
-    const next = group.reset({
-      ...group.stored,
-      controls: controls as typeof group.stored.controls,
-    });
-    expect(next.ask('early')).toEqual(['reject early upstream_limited']);
-    next.advance(MINUTE_MS);
-    expect(next.ask('probe')).toEqual(['grant probe.1']);
-  });
 });
 
 test('the message of the upstream stays until the next pause, and a pause without one shows none', () => {
