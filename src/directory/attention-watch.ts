@@ -144,8 +144,7 @@ export class AttentionWatch {
 
   #isWanted(): boolean {
     const target = this.#parts.target();
-    // A configuration of an older release has no `kinds`.
-    return target !== null && (target.kinds ?? ['attention']).includes('attention');
+    return target !== null && (target.kinds === null || target.kinds.includes('attention'));
   }
 
   #lookAt(at: number): void {

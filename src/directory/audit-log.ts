@@ -20,7 +20,6 @@ export class AuditLog {
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     sql.exec(TABLE);
-    this.#takeOver();
   }
 
   add({
@@ -82,23 +81,6 @@ export class AuditLog {
       changes_omitted: omitted,
     }));
     return { entries, next: rows.length > limit ? (entries.at(-1)?.sequence ?? null) : null };
-  }
-
-  /** Migrates the two tables of releases up to 0.1.0, which did not store the changes themselves. */
-  #takeOver(): void {
-    const old = this.#sql
-      .exec(`SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('audit', 'notes')`)
-      .toArray();
-    if (old.length < 2) return;
-    this.#sql.exec(
-      `INSERT INTO audit_log (at, version, actor, action, changes, omitted)
-       SELECT at, version, actor, action, '[]', 0 FROM (
-         SELECT at, version, actor, action, 0 AS sequence FROM audit
-         UNION ALL SELECT at, version, actor, action, sequence FROM notes)
-       ORDER BY version, sequence`,
-    );
-    this.#sql.exec(`DROP TABLE audit`);
-    this.#sql.exec(`DROP TABLE notes`);
   }
 }
 

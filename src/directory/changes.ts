@@ -92,8 +92,7 @@ function commonOf(config: Config): unknown {
 /** Lists automatic groups that were paused or resumed, or whose calls are now routed differently. */
 function changedAutoGroups(before: Config, next: Config): string[] {
   const [old, now] = [before, next].map(
-    // A configuration of an older release has no automatic groups.
-    ({ auto_groups: all = [] }: Partial<Config>) => new Map(all.map((one) => [one.name, one])),
+    ({ auto_groups: all }) => new Map(all.map((one) => [one.name, one])),
   );
   const names = new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])]);
   return [...names].filter((name) => !same(old?.get(name), now?.get(name)));

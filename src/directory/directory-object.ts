@@ -17,7 +17,6 @@ import type { KeylessCaller } from '../contract/keyless.ts';
 import type { RefusalCount, RefusalTotal } from '../contract/refusals.ts';
 import type { Warning } from '../contract/warnings.ts';
 import { WarningList } from './warning-list.ts';
-import { NOT_REPORTED_BEFORE } from '../contract/status.ts';
 import { jurisdictionOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
@@ -75,8 +74,8 @@ const REVERT_RETRY_MS = 5_000;
 /** Minimum interval between searches for idle pools of a full group. */
 const SWEEP_EVERY_MS = 60_000;
 
-/** Author of a version from before versions were stored. The audit log has the real one. */
-const UNKNOWN_AUTHOR = { actor: '', action: '' };
+/** Author of version 0, the empty configuration. */
+const NO_AUTHOR = { actor: '', action: '' };
 
 /**
  * The one object that holds the configuration, its versions, the audit log and the list of pools. It stores and
@@ -144,22 +143,17 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       env,
       sql: ctx.storage.sql,
       alarm: this.#alarms.of('attention'),
-      target: () => this.#store.current.config.webhook ?? null,
+      target: () => this.#store.current.config.webhook,
       isInUse: () => this.#presence.awake(Date.now()).length > 0,
       waitUntil: (work) => ctx.waitUntil(work),
     });
   }
 
-  async snapshot(
-    known: string | number | null,
-    found?: string | null,
-  ): Promise<ConfigSnapshot | null> {
+  async snapshot(known: string | null, found?: string | null): Promise<ConfigSnapshot | null> {
     this.#alarms.ensure();
     const snapshot = this.#snapshot();
     if (found !== undefined) this.#publisher.repair(found);
-    return known === (typeof known === 'number' ? snapshot.version : snapshot.tag)
-      ? null
-      : snapshot;
+    return known === snapshot.tag ? null : snapshot;
   }
 
   async definition(group: string): Promise<GroupDefinition> {
@@ -177,14 +171,14 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     if (before.version !== expected) return { kind: 'conflict', version: before.version };
     const [body, bodyBefore] = await Promise.all([
       packed(config),
-      // The current version was written by a release that stored no versions.
-      this.#versions.has(expected) ? null : packed(before.config),
+      // No change wrote version 0. It is stored so that the first change can be undone.
+      expected === 0 ? packed(before.config) : null,
     ]);
     const { version } = this.#store.current;
     if (version !== expected) return { kind: 'conflict', version };
     const at = new Date().toISOString();
     if (bodyBefore !== null) {
-      this.#versions.add({ ...UNKNOWN_AUTHOR, version: expected, at }, bodyBefore, []);
+      this.#versions.add({ ...NO_AUTHOR, version: expected, at }, bodyBefore, []);
     }
     for (const order of orders) this.#temporary.order(order, actor);
     return { kind: 'replaced', version: this.#replace(config, { at, actor, action }, body) };
@@ -390,10 +384,6 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#note({ version, actor, action, changes: [], changes_omitted: 0 });
   }
 
-  async audit(limit: number): Promise<readonly AuditEntry[]> {
-    return this.#audit.page({ limit }).entries;
-  }
-
   async auditPage(query: AuditQuery): Promise<AuditPage> {
     return this.#audit.page(query);
   }
@@ -426,7 +416,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   async webhook(): Promise<WebhookConfig | null> {
-    return this.#store.current.config.webhook ?? null;
+    return this.#store.current.config.webhook;
   }
 
   async noteWarning(warning: Warning): Promise<void> {
@@ -610,16 +600,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     await stub.reconfigure(definition);
     if (definition.takesNoCalls !== true) return true;
     // An object that `replace` listed does not know that it is listed.
-    const {
-      in_use,
-      cooling,
-      unclaimed: orphaned,
-      lent,
-      queued,
-    } = {
-      ...NOT_REPORTED_BEFORE,
-      ...(await stub.status()),
-    };
+    const { in_use, cooling, unclaimed: orphaned, lent, queued } = await stub.status();
     // The pool must report its costs before it is dropped, or they would be lost. It leaves the list when it is empty,
     // but that message can be lost.
     if (in_use + cooling + orphaned + lent + queued > 0) return false;

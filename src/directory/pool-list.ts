@@ -51,7 +51,6 @@ export class PoolList {
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     for (const table of TABLES) sql.exec(table);
-    this.#takeOver();
     this.#full = new Set(this.#fullGroups());
   }
 
@@ -163,13 +162,6 @@ export class PoolList {
       version,
       ...keyOf(pool),
     );
-  }
-
-  /** Migrates the table of releases up to 0.1.0, which did not store the received version. */
-  #takeOver(): void {
-    const columns = this.#sql.exec<{ name: string }>('PRAGMA table_info(pools)').toArray();
-    if (columns.some(({ name }) => name === 'told')) return;
-    this.#sql.exec(`ALTER TABLE pools ADD COLUMN told INTEGER NOT NULL DEFAULT 0`);
   }
 
   has(pool: PlacedPool): boolean {

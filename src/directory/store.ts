@@ -1,4 +1,3 @@
-import { withDefaults } from '../config/stored-snapshot.ts';
 import { configSchema, type Config } from '../contract/config/config.ts';
 import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
 
@@ -10,13 +9,13 @@ import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
  *   changes, because fingerprints in `match.keys` and partitions depend on it. The key for sessions of the admin API
  *   is derived from `session_key` and `ADMIN_TOKEN`.
  * - `configuration (id = 0, version, routing_version, body, changed_at)`: the whole configuration as JSON.
- *   `changed_at` holds the versions that affected each group (`ChangedAt`). null means this version, for all groups.
- *   Without a row the version is 0.
+ *   `changed_at` holds the versions that affected each group (`ChangedAt`). Without a row the version is 0.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID`,
   `CREATE TABLE IF NOT EXISTS configuration (id INTEGER PRIMARY KEY CHECK (id = 0),
-     version INTEGER NOT NULL, routing_version INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID`,
+     version INTEGER NOT NULL, routing_version INTEGER NOT NULL, body TEXT NOT NULL,
+     changed_at TEXT) WITHOUT ROWID`,
 ];
 
 /** The configuration at one version, and the version since which routing is unchanged. */
@@ -36,7 +35,6 @@ export class DirectoryStore {
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     for (const table of TABLES) sql.exec(table);
-    this.#takeOver();
     this.fingerprintKey = this.#secret('fingerprint_key');
     this.#current = this.#loadConfig();
   }
@@ -72,20 +70,13 @@ export class DirectoryStore {
     return value;
   }
 
-  /** Migrates the table of a release that notified all pools of every change. */
-  #takeOver(): void {
-    const columns = this.#sql.exec<{ name: string }>('PRAGMA table_info(configuration)').toArray();
-    if (columns.some(({ name }) => name === 'changed_at')) return;
-    this.#sql.exec('ALTER TABLE configuration ADD COLUMN changed_at TEXT');
-  }
-
   #loadConfig(): StoredConfig {
     const row = this.#sql
       .exec<{
         version: number;
         routing_version: number;
         body: string;
-        changed_at: string | null;
+        changed_at: string;
       }>(`SELECT version, routing_version, body, changed_at FROM configuration`)
       .toArray()[0];
     if (row === undefined) {
@@ -95,12 +86,9 @@ export class DirectoryStore {
     return {
       version: row.version,
       routingVersion: row.routing_version,
-      // The cast is sound: only `write` writes the column.
-      changedAt:
-        row.changed_at === null
-          ? { everywhere: row.version, groups: {} }
-          : (JSON.parse(row.changed_at) as ChangedAt),
-      config: withDefaults(JSON.parse(row.body)),
+      // The casts are sound: only `write` writes the columns.
+      changedAt: JSON.parse(row.changed_at) as ChangedAt,
+      config: JSON.parse(row.body) as Config,
     };
   }
 }

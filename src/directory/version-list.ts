@@ -1,4 +1,3 @@
-import { withDefaults } from '../config/stored-snapshot.ts';
 import type { Config } from '../contract/config/config.ts';
 import type { TemporaryField } from '../contract/rpc/temporary-rpc.ts';
 import type { VersionInfo } from '../contract/rpc/directory-rpc.ts';
@@ -34,13 +33,6 @@ export class VersionList {
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     sql.exec(TABLE);
-    this.#takeOver();
-  }
-
-  has(version: number): boolean {
-    return (
-      this.#sql.exec('SELECT version FROM versions WHERE version = ?', version).toArray().length > 0
-    );
   }
 
   /**
@@ -75,13 +67,6 @@ export class VersionList {
     );
   }
 
-  /** Migrates the table of a release that counted canary versions like all others. */
-  #takeOver(): void {
-    const columns = this.#sql.exec<{ name: string }>('PRAGMA table_info(versions)').toArray();
-    if (columns.some(({ name }) => name === 'of_canary')) return;
-    this.#sql.exec('ALTER TABLE versions ADD COLUMN of_canary INTEGER NOT NULL DEFAULT 0');
-  }
-
   setTemporary(version: number, temporary: readonly TemporaryField[]): void {
     this.#sql.exec(
       'UPDATE versions SET temporary = ? WHERE version = ?',
@@ -110,14 +95,15 @@ export class VersionList {
       .toArray();
   }
 
-  /** Returns a version, with defaults for newer fields, or null if it is not kept. */
+  /** Returns a version, or null if it is not kept. */
   async at(version: number): Promise<Config | null> {
     const [row] = this.#sql
       .exec<{ body: ArrayBuffer }>('SELECT body FROM versions WHERE version = ?', version)
       .toArray();
     if (row === undefined) return null;
     const stream = new Blob([row.body]).stream().pipeThrough(new DecompressionStream('gzip'));
-    return withDefaults(await new Response(stream).json());
+    // The cast is sound: only `packed` creates the column's values.
+    return (await new Response(stream).json()) as Config;
   }
 }
 

@@ -57,12 +57,6 @@ async function untilLimit(pool: () => GroupRpc, configured: number | null): Prom
   });
 }
 
-/** A stored configuration without `leases`, from a release in which every caller could take leases. */
-function olderConfigOf(input: ConfigInput): Omit<Config, 'leases'> {
-  const { leases: _, ...older } = configOf(input);
-  return older;
-}
-
 describe('the configuration', () => {
   it('is version 0 and full of defaults until it is written', async () => {
     const snapshot = await directoryNamed('fresh').snapshot(null);
@@ -81,9 +75,11 @@ describe('the configuration', () => {
 
   it('is not sent again to who has that version', async () => {
     const directory = directoryNamed('known');
-    const version = await put(directory, {});
-    expect(await directory.snapshot(version)).toBeNull();
-    expect(await directory.snapshot(version - 1)).not.toBeNull();
+    const before = (await directory.snapshot(null))?.tag ?? null;
+    await put(directory, {});
+    const snapshot = await directory.snapshot(before);
+    expect(snapshot?.version).toBe(1);
+    expect(await directory.snapshot(snapshot?.tag ?? null)).toBeNull();
   });
 
   it('is replaced only by who has seen its version', async () => {
@@ -97,50 +93,15 @@ describe('the configuration', () => {
       kind: 'conflict',
       version: 1,
     });
-    expect(await directory.audit(10)).toMatchObject([{ version: 1, actor: 'x', action: 'one' }]);
-  });
-
-  it('of an older release gets the defaults of fields that are newer', async () => {
-    const directory = directoryNamed('older');
-    await put(directory, { groups: [{ name: 'a' }] });
-    await runInDurableObject(directory as never, (_instance, state: DurableObjectState) => {
-      state.storage.sql.exec(`UPDATE configuration SET body = '{"groups":[{"name":"old"}]}'`);
-    });
-    await abortAllDurableObjects();
-    const snapshot = await directoryNamed('older').snapshot(null);
-    expect(snapshot?.config).toEqual(olderConfigOf({ groups: [{ name: 'old' }] }));
-  });
-
-  it('of an older release loses what is no field any more, and gets those defaults nevertheless', async () => {
-    const directory = directoryNamed('older-orders');
-    await put(directory, { groups: [{ name: 'a' }] });
-    const groups = (more: object) => [
-      { name: 'old', on_saturated: { spill_to: ['openai'], after_ms: 5, ...more } },
-    ];
-    await runInDurableObject(directory as never, (_instance, { storage }: DurableObjectState) => {
-      const body = JSON.stringify({ groups: groups({ order: 'least_busy' }) });
-      storage.sql.exec('UPDATE configuration SET body = ?', body);
-    });
-    await abortAllDurableObjects();
-    const snapshot = await directoryNamed('older-orders').snapshot(null);
-    expect(snapshot?.config).toEqual(olderConfigOf({ groups: groups({}) }));
-  });
-
-  it('of an older release keeps the defaults of its time, until it is written anew', async () => {
-    const directory = directoryNamed('older-defaults');
-    const by = async () =>
-      (await directoryNamed('older-defaults').snapshot(null))?.config.groups[0]?.fairness.by;
-    await put(directory, { groups: [{ name: 'a' }] });
-    await runInDurableObject(directory as never, (_instance, { storage }: DurableObjectState) => {
-      const { body } = storage.sql.exec<{ body: string }>('SELECT body FROM configuration').one();
-      expect(body).toContain('"by":["caller","agent"]');
-      const older = body.replace('["caller","agent"]', '["caller"]');
-      storage.sql.exec('UPDATE configuration SET body = ?', older);
-    });
-    await abortAllDurableObjects();
-    expect(await by()).toEqual(['caller']);
-    await put(directoryNamed('older-defaults'), { groups: [{ name: 'a' }] });
-    expect(await by()).toEqual(['caller', 'agent']);
+    const { entries } = await directory.auditPage({ limit: 10 });
+    expect(entries).toMatchObject([{ version: 1, actor: 'x', action: 'one' }]);
+    // Version 0 is stored so that the first change can be undone.
+    const versions = await directory.versions();
+    expect(versions).toMatchObject([
+      { version: 1, actor: 'x', action: 'one' },
+      { version: 0, actor: '', action: '' },
+    ]);
+    expect(await directory.configAt(0)).toEqual(configOf({}));
   });
 });
 

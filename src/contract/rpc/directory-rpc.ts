@@ -28,14 +28,13 @@ export interface ConfigSnapshot {
   readonly config: Config;
   /** Key of the fingerprints (HMAC-SHA-256, base64). The directory creates it at its first start. */
   readonly fingerprintKey: string;
-  /** Changes with any content of the snapshot. Absent from a directory without tags. */
-  readonly tag?: string;
-  /** Absent from an older directory. Any of its versions may change everything. */
-  readonly changedAt?: ChangedAt;
-  /** Fields that revert automatically. Absent from an older directory, or if there are none. */
+  /** Changes with any content of the snapshot. */
+  readonly tag: string;
+  readonly changedAt: ChangedAt;
+  /** Fields that revert automatically. Absent if there are none. */
   readonly temporary?: readonly TemporaryField[];
   /** Groups with so many partitions that a Worker must ask for the pool of a partition. */
-  readonly fullGroups?: readonly string[];
+  readonly fullGroups: readonly string[];
 }
 
 type GroupJurisdiction = GroupConfig['jurisdiction'];
@@ -88,11 +87,10 @@ export interface ListedPool {
 
 export interface DirectoryRpc {
   /**
-   * Returns the configuration, or null if `known` is its tag (or its version, from older Workers). `found` is the tag
-   * of the copy with which an isolate started, or null without a copy. An outdated copy is rewritten. Absent if the
-   * isolate did not look for a copy.
+   * Returns the configuration, or null if `known` is its tag. `found` is the tag of the copy with which an isolate
+   * started, or null without a copy. An outdated copy is rewritten. Absent if the isolate did not look for a copy.
    */
-  snapshot(known: string | number | null, found?: string | null): Promise<ConfigSnapshot | null>;
+  snapshot(known: string | null, found?: string | null): Promise<ConfigSnapshot | null>;
   /** Returns the definition of a group, for an object whose configuration is older than that of a ticket. */
   definition(group: string): Promise<GroupDefinition>;
   /**
@@ -168,8 +166,6 @@ export interface DirectoryRpc {
   noteAccount(key: string, account: string | null): Promise<void>;
   /** Writes an action that did not change the configuration into the audit log. */
   note(actor: string, action: string): Promise<void>;
-  /** Returns the newest entries, for Workers of 0.1.0. */
-  audit(limit: number): Promise<readonly AuditEntry[]>;
   auditPage(query: AuditQuery): Promise<AuditPage>;
   adminAccess(): Promise<AdminAccess>;
   /** Counts a wrong token. Returns the number from the same address within the last minute, including this one. */

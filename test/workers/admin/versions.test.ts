@@ -1,8 +1,8 @@
 // The versions of the configuration that are kept, and the ways back to them, through the admin API.
-import { abortAllDurableObjects, runInDurableObject } from 'cloudflare:test';
+import { abortAllDurableObjects } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { configSchema } from '../../../src/contract/config/config.ts';
-import { packed, VERSIONS_MAX } from '../../../src/directory/version-list.ts';
+import { VERSIONS_MAX } from '../../../src/directory/version-list.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import { env } from '../support/worker.ts';
@@ -100,42 +100,6 @@ describe('versions', () => {
     const { version, versions } = bodyOf(await asAdmin('listVersions'));
     const newest = versions.slice(0, 4).map((each) => each.version);
     expect(newest).toEqual([version, version - 1, version - 2, version - 3]);
-  });
-
-  it('begin with the one that an older release wrote', async () => {
-    await runInDurableObject(
-      directoryOf(env) as never,
-      (_instance, { storage }: DurableObjectState) => {
-        storage.sql.exec('DELETE FROM versions');
-      },
-    );
-    await abortAllDurableObjects();
-    const version = await limit(7);
-    const { versions } = bodyOf(await asAdmin('listVersions'));
-    expect(versions).toMatchObject([{ version }, { version: version - 1, actor: '', action: '' }]);
-    bodyOf(await asAdmin('rollBack', { body: { undo: version } }));
-    expect(await limitNow()).toBe(5);
-  });
-
-  it('of an older schema are restored with the defaults of what is newer', async () => {
-    const then = await versionNow();
-    const match = { models: ['gpt-4o'] };
-    const old = { name: 'a', match, limits: { max_concurrency: 3 }, track_usage: false };
-    const body = await packed({ groups: [old] } as never);
-    await runInDurableObject(
-      directoryOf(env) as never,
-      (_instance, { storage }: DurableObjectState) => {
-        storage.sql.exec('UPDATE versions SET body = ? WHERE version = ?', body, then);
-      },
-    );
-    await limit(8);
-    bodyOf(await asAdmin('createKey', { body: { id: 'made' } }));
-    bodyOf(await asAdmin('rollBack', { body: { version: then } }));
-    const { groups, keys, paused } = bodyOf(await asAdmin('getConfig'));
-    expect(groups).toMatchObject([
-      { limits: { max_concurrency: 3 }, warn_at: 0.8, track_usage: 'auto' },
-    ]);
-    expect([keys.map(({ id }) => id), paused]).toEqual([['made'], false]);
   });
 
   it('take as much room as the largest configuration needs', async () => {
