@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { formatPath, quoteName, ticked, type FieldError } from './field-error.ts';
-import { insteadOf } from './gone-fields.ts';
 import { nearestName } from './nearest-names.ts';
 
 type Path = readonly PropertyKey[];
@@ -95,8 +94,6 @@ function wrongName(path: Path, issue: z.core.$ZodIssue): FieldError {
 }
 
 function unknownField(path: Path, name: string, known: readonly string[]): FieldError {
-  const instead = insteadOf(path);
-  if (instead !== null) return { path: formatPath(path), message: instead };
   const near = nearestName(name, known);
   const hint = near === null ? `known fields: ${ticked(known)}` : `did you mean \`${near}\`?`;
   return {

@@ -1,11 +1,9 @@
 import { stringify } from 'yaml';
 import { configSchema, type Config, type ConfigInput } from '../contract/config/config.ts';
 import { explainIssues } from './explain-issues.ts';
-import { withoutOldDefaults } from './gone-fields.ts';
 import { ticked, type FieldError } from './field-error.ts';
 import { isKeyLike } from './key-like.ts';
 import { connectionNotes } from './check/sockets.ts';
-import { laneNotes } from './check/lanes.ts';
 import { contradictedNames } from './check/configured-auto-groups.ts';
 import { withImpliedMatch } from '../routing/configured-auto-groups.ts';
 import { foreignShapesOf, type FittingShape, type ForeignSource } from './convert-foreign.ts';
@@ -127,14 +125,14 @@ export function exportConfig(config: Config, format: 'json' | 'yaml'): string {
 }
 
 function importOwn(document: unknown): Imported {
-  const parsed = configSchema.safeParse(withoutOldDefaults(document));
+  const parsed = configSchema.safeParse(document);
   if (!parsed.success) {
     return { ok: false, errors: explainIssues(parsed.error, configSchema, document) };
   }
   const errors = [...keyLikeFields(parsed.data), ...contradictedNames(parsed.data)];
   if (errors.length > 0) return { ok: false, errors };
   const config = { ...parsed.data, groups: parsed.data.groups.map(withImpliedMatch) };
-  const notes = [...laneNotes(document, config), ...connectionNotes(document)];
+  const notes = connectionNotes(document);
   return { ok: true, config, notes, omitted: [], groupsOnly: false };
 }
 

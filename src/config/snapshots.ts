@@ -1,5 +1,5 @@
 import { steadyClock } from '../runtime/steady-clock.ts';
-import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
+import type { GatewayKeyConfig } from '../contract/config/config.ts';
 import { directoryOf, snapshotStoreOf, type Env } from '../env.ts';
 import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
@@ -9,7 +9,7 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { within } from '../runtime/within.ts';
 import { noteRead, noteWait } from './config-reads.ts';
-import { allowsLeases, callsThatNeedKey, keysByHash } from '../routing/key-access.ts';
+import { callsThatNeedKey, keysByHash } from '../routing/key-access.ts';
 import { storedSnapshot } from './stored-snapshot.ts';
 import { pause, type Background } from '../runtime/background.ts';
 
@@ -320,20 +320,10 @@ function isNewer({ version, fingerprintKey }: ConfigSnapshot): boolean {
   return fingerprintKey === table.snapshot.fingerprintKey && version >= table.snapshot.version;
 }
 
-/** A configuration from before leases required a right. */
-type OlderConfig = Omit<Config, 'leases'> & Partial<Pick<Config, 'leases'>>;
-
-/** Logs that every client may take leases, or that no client may since the upgrade. */
-function logLeases({ version, config }: ConfigSnapshot): void {
-  const { leases, keys, groups } = config as OlderConfig;
-  if (leases === 'open') logEvent('leases_open', { version });
-  const isOlder = leases === undefined && keys.length + groups.length > 0;
-  if (isOlder && !keys.some(allowsLeases)) logEvent('leases_closed', { version });
-}
-
 function compile(snapshot: ConfigSnapshot): RoutingTable {
-  const { config } = snapshot;
-  if (table === null || table.snapshot.config.leases !== config.leases) logLeases(snapshot);
+  const { version, config } = snapshot;
+  const isOpen = config.leases === 'open';
+  if (isOpen && table?.snapshot.config.leases !== 'open') logEvent('leases_open', { version });
   const upstreams = resolveUpstreams(config, BUILT_IN_UPSTREAMS);
   return {
     snapshot,

@@ -26,8 +26,8 @@ const HOW_TO_ALLOW =
   'Add `allow: [lease]` to the keys that take leases, or set `leases: open` on a trusted network.';
 
 /**
- * Warns of a document from before leases required a right, whose clients may have taken leases and no longer can. There
- * is no warning if they could not before either.
+ * Warns of a document that closes leases because it does not set `leases`. There is no warning if clients could not
+ * take leases before either, unless there was no configuration.
  */
 export function closedLeaseWarnings(document: unknown, before: Config, after: Config): string[] {
   const isSet = 'leases' in Object(document);
@@ -40,7 +40,7 @@ export function closedLeaseWarnings(document: unknown, before: Config, after: Co
 }
 
 /**
- * Warns of keys whose `allow` includes the right to report usage only by a wildcard, which may be older than the right.
+ * Warns of keys whose `allow` includes the right to report usage only by a wildcard, which may be unintended.
  */
 export function leaseUsageWarnings({ keys }: Pick<Config, 'keys'>): string[] {
   return keys
@@ -52,10 +52,7 @@ export function leaseUsageWarnings({ keys }: Pick<Config, 'keys'>): string[] {
     );
 }
 
-/**
- * Whether no client may take leases. A configuration of the previous release does not set `leases`, and allowed all
- * clients.
- */
+/** Whether no client may take leases. */
 function isClosed({ leases, keys }: Config): boolean {
   return leases === 'keys' && !keys.some(allowsLeases);
 }

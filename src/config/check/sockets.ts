@@ -30,7 +30,7 @@ export function sessionWarnings(
   );
 }
 
-/** Warns of a document from before connections for turns were limited, whose clients may have had more. */
+/** Warns of upstreams for turns with the default limit of connections, which may be too low for many agents. */
 export function connectionNotes(document: unknown): string[] {
   const { upstreams } = Object(document) as { readonly upstreams?: unknown };
   const entries: readonly unknown[] = Array.isArray(upstreams) ? upstreams : [];

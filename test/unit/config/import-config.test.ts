@@ -57,25 +57,6 @@ describe('a document of our own shape', () => {
     expect(configOf(parseConfigText(text, `application/${format}`)).config).toEqual(config);
   });
 
-  it('loses the order of an older release that says what holds anyway', () => {
-    const spill = { spill_to: ['b'], after_ms: 5, first_byte_ms: 7 };
-    const { config } = configOf({
-      groups: [{ name: 'a', on_saturated: { ...spill, order: 'listed' } }],
-    });
-    expect(config.groups[0]?.on_saturated).toEqual(spill);
-  });
-
-  it.each([
-    [true, 'always'],
-    // The default of releases in which it was a switch.
-    [false, 'auto'],
-    ['off', 'off'],
-    [undefined, 'auto'],
-  ])('reads track_usage: %j as %j', (track_usage, expected) => {
-    const { config } = configOf({ groups: [{ name: 'a', track_usage }] });
-    expect(config.groups[0]?.track_usage).toBe(expected);
-  });
-
   const group = (fields: object) => ({ groups: [{ name: 'a', ...fields }] });
   it.each([
     [
@@ -141,11 +122,6 @@ describe('a document of our own shape', () => {
       group({ partition_by: ['key'] }),
       'groups[0].partition_by[0]',
       'expected api_key, caller, model, upstream, base_url or header:<name>, got the text "key"',
-    ],
-    [
-      group({ on_saturated: { spill_to: ['b'], order: 'latency' } }),
-      'groups[0].on_saturated.order',
-      'was removed, because upstreams are tried in the listed order; to prefer the upstream with the most room, the cheapest or the nearest one, use members with tiers and weights',
     ],
     [{ groups: [{}] }, 'groups[0].name', 'is missing: expected text'],
     [{ group: [] }, 'group', 'unknown field `group`; did you mean `groups`?'],

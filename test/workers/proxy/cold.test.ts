@@ -4,7 +4,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runInDurableObject } from 'cloudflare:test';
 import { directoryOf, type Env, type KeyValueStore } from '../../../src/env.ts';
-import { storeSnapshot, storedSnapshot } from '../../../src/config/stored-snapshot.ts';
+import { storedSnapshot } from '../../../src/config/stored-snapshot.ts';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import type { ConfigSnapshot } from '../../../src/contract/rpc/directory-rpc.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
@@ -223,15 +223,6 @@ describe('while the directory hangs, with an old copy', () => {
     const { status, headers } = await isolate.send(PATH, CHAT, { headers: KEY });
     expect([status, headers.get('headgate-reason')]).toEqual([503, REASON]);
     expect((await strict.stats()).total).toBe(total);
-  });
-});
-
-it('a copy of an older release gets the defaults of fields that are newer', async () => {
-  const snapshot = (await directoryOf(env).snapshot(null)) as ConfigSnapshot;
-  const older = { ...snapshot, config: { groups: [{ name: 'old' }] } } as unknown as ConfigSnapshot;
-  await storeSnapshot({ ...env, SNAPSHOTS: store } as Env, older);
-  expect((await copy())?.config.groups[0]?.limits).toMatchObject({
-    max_weight: expect.any(Number),
   });
 });
 

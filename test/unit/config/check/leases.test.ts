@@ -1,11 +1,10 @@
-// Warnings about the right to take leases: if every caller has it, and if an upgrade or an import removes it.
+// Warnings about the right to take leases: if every caller has it, and if an import removes it.
 import { describe, expect, it } from 'vitest';
 import {
   closedLeaseWarnings,
   leaseUsageWarnings,
   leaseWarnings,
 } from '../../../../src/config/check/leases.ts';
-import { withDefaults } from '../../../../src/config/stored-snapshot.ts';
 import {
   configSchema,
   type Config,
@@ -20,12 +19,11 @@ const config = (input: ConfigInput): Config => configSchema.parse(input);
 
 /** Warnings of an import over what was stored before. */
 function warned(stored: ConfigInput, document: ConfigInput): string[] {
-  return closedLeaseWarnings(document, withDefaults(stored), config(document));
+  return closedLeaseWarnings(document, config(stored), config(document));
 }
 
 describe('an import that does not name leases', () => {
   it.each([
-    ['over a configuration of the release before', { groups: GROUPS }, { groups: GROUPS }],
     ['over one that opened them', { groups: GROUPS, leases: 'open' }, { groups: GROUPS }],
     [
       'over one with a key that could take them',
@@ -40,18 +38,17 @@ describe('an import that does not name leases', () => {
   });
 
   it.each([
-    ['that says so', { groups: GROUPS }, { groups: GROUPS, leases: 'keys' }],
-    ['with a key that may take them', { groups: GROUPS }, { keys: [aKey(['lease'])] }],
+    ['that says so', { groups: GROUPS, leases: 'open' }, { groups: GROUPS, leases: 'keys' }],
+    [
+      'with a key that may take them',
+      { groups: GROUPS, leases: 'open' },
+      { keys: [aKey(['lease'])] },
+    ],
     ['where they were closed', { groups: GROUPS, leases: 'keys' }, { groups: GROUPS }],
-    ['with nothing in it', { groups: GROUPS }, {}],
+    ['with nothing in it', { groups: GROUPS, leases: 'open' }, {}],
   ] as const)('is not warned of: one %s', (_name, stored, document) => {
     expect(warned(stored as ConfigInput, document as ConfigInput)).toEqual([]);
   });
-});
-
-it('a stored configuration without leases closes them', () => {
-  expect(withDefaults({ groups: GROUPS })).not.toHaveProperty('leases');
-  expect(withDefaults({ groups: GROUPS, leases: 'open' }).leases).toBe('open');
 });
 
 describe('a configuration', () => {

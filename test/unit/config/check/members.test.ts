@@ -22,7 +22,7 @@ const [A, B] = [
   { upstream: 'anthropic', secret: 'UPSTREAM_TEAM_B' },
 ];
 
-test('a group of an older release has no members', () => {
+test('a group has no members by default', () => {
   expect(groupSchema.parse({ name: 'g' })).toMatchObject({ members: [], affinity: null });
 });
 
