@@ -2,13 +2,12 @@ import type { AutoGroupConfig, Config } from '../contract/config/config.ts';
 
 import type { WithPause } from './everything-paused.ts';
 
-/** Absent in the configuration of a release without automatic groups. */
-type WithAutoGroups = Partial<Pick<Config, 'auto_groups'>>;
+type WithAutoGroups = Pick<Config, 'auto_groups'>;
 
 export type Switches = Pick<AutoGroupConfig, 'paused' | 'draining'>;
 
 /** Returns the switches of an automatic group. One that is not listed is open. */
-export function switchesOf({ auto_groups: all = [] }: WithAutoGroups, name: string): Switches {
+export function switchesOf({ auto_groups: all }: WithAutoGroups, name: string): Switches {
   const { paused, draining } = all.find((one) => one.name === name) ?? {};
   return { paused: paused ?? false, draining: draining ?? false };
 }
@@ -16,10 +15,10 @@ export function switchesOf({ auto_groups: all = [] }: WithAutoGroups, name: stri
 /** Returns the effective switches: with everything paused, each group is paused. */
 export function switchesInForce(config: WithAutoGroups & WithPause, name: string): Switches {
   const own = switchesOf(config, name);
-  return { ...own, paused: own.paused || config.paused === true };
+  return { ...own, paused: own.paused || config.paused };
 }
 
-export function heldAutoGroups({ auto_groups: all = [] }: WithAutoGroups): string[] {
+export function heldAutoGroups({ auto_groups: all }: WithAutoGroups): string[] {
   return all.filter(isHeld).map(({ name }) => name);
 }
 
@@ -33,7 +32,7 @@ export function withSwitches<Document extends WithAutoGroups>(
   name: string,
   switches: Switches,
 ): Document {
-  const { auto_groups: all = [] } = config;
+  const { auto_groups: all } = config;
   const index = all.findIndex((one) => one.name === name);
   const { on_saturated: does } = all[index] ?? {};
   const entry = { name, ...switches, ...(does === undefined ? {} : { on_saturated: does }) };

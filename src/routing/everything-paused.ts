@@ -1,12 +1,8 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 
-/** Absent in the configuration of a release without a global pause. */
-export type WithPause = Partial<Pick<Config, 'paused'>>;
+export type WithPause = Pick<Config, 'paused'>;
 
 /** Returns the effective settings of a group. While everything is paused, no call starts, with or without a slot. */
-export function inForce<Group extends GroupConfig>(
-  group: Group,
-  { paused = false }: WithPause,
-): Group {
+export function inForce<Group extends GroupConfig>(group: Group, { paused }: WithPause): Group {
   return paused ? { ...group, paused: true, dry_run: false, on_unavailable: 'reject' } : group;
 }

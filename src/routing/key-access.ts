@@ -29,7 +29,7 @@ export function keysByHash(
 }
 
 export function requiresKey(
-  { require_key: all = 'auto', keys }: Pick<Config, 'keys'> & Partial<Pick<Config, 'require_key'>>,
+  { require_key: all, keys }: Pick<Config, 'keys' | 'require_key'>,
   { requiresKey: own }: Pick<Upstream, 'requiresKey'>,
 ): boolean {
   const rule = own === 'auto' ? all : own;
@@ -38,7 +38,7 @@ export function requiresKey(
 
 /** Whether calls to all upstreams, to some or to none need a gateway key. */
 export function callsThatNeedKey(
-  config: Pick<Config, 'keys'> & Partial<Pick<Config, 'require_key'>>,
+  config: Pick<Config, 'keys' | 'require_key'>,
   upstreams: Iterable<Upstream>,
 ): 'all' | 'some' | 'none' {
   // The rule of the whole configuration applies to calls of unknown upstreams.
@@ -297,7 +297,7 @@ function compiled({ groups }: Pick<GatewayKeyConfig, 'groups'>): (name: string) 
   return (name) => kindOfLimits(name) !== null || matches(name);
 }
 
-/** Compiles globs once. A configuration of an older release has no `allow`. */
+/** Compiles globs once. A client without a gateway key has none. */
 function matcherOf(globs: readonly string[] = []): (name: string) => boolean {
   let matches = matchers.get(globs);
   if (matches === undefined) {

@@ -11,10 +11,11 @@ import type {
 export const KEY_PREFIX = 'key:';
 export const TEAM_PREFIX = 'team:';
 
-/** The parts of a configuration with limits of clients. One of an older release has no teams. */
-export type KeysAndTeams = Pick<Config, 'keys'> & Partial<Pick<Config, 'teams'>>;
+/** The parts of a configuration with limits of clients. */
+type KeysAndTeams = Pick<Config, 'keys' | 'teams'>;
 
-type GroupsAndLimits = Pick<Config, 'groups'> & KeysAndTeams & WithPause;
+/** The parts of a configuration that define groups. */
+export type GroupsAndLimits = Pick<Config, 'groups'> & KeysAndTeams & WithPause;
 
 /** These limits do not belong to a provider, so releases need not wait for the counters of one. */
 const DEFAULTS = groupSchema.parse({
@@ -41,7 +42,7 @@ function teamGroup(team: TeamConfig, keys: readonly GatewayKeyConfig[]): GroupCo
   return hasLimits(team) && ids.length > 0 ? limitGroup(TEAM_PREFIX + team.id, team, ids) : null;
 }
 
-export function limitGroups({ keys, teams = [] }: KeysAndTeams): GroupConfig[] {
+export function limitGroups({ keys, teams }: KeysAndTeams): GroupConfig[] {
   return [
     ...keys.flatMap((key) => keyGroup(key) ?? []),
     ...teams.flatMap((team) => teamGroup(team, keys) ?? []),
@@ -49,10 +50,7 @@ export function limitGroups({ keys, teams = [] }: KeysAndTeams): GroupConfig[] {
 }
 
 /** Returns the groups of the limits of one key: its own, and that of its team. */
-export function limitGroupsOf(
-  key: GatewayKeyConfig,
-  { keys, teams = [] }: KeysAndTeams,
-): GroupConfig[] {
+export function limitGroupsOf(key: GatewayKeyConfig, { keys, teams }: KeysAndTeams): GroupConfig[] {
   const team = teams.find(({ id }) => id === key.team);
   return [keyGroup(key), team === undefined ? null : teamGroup(team, keys)].flatMap(
     (one) => one ?? [],
@@ -77,7 +75,7 @@ function groupNamed(config: GroupsAndLimits, name: string): GroupConfig | undefi
     return key === undefined ? undefined : (keyGroup(key) ?? undefined);
   }
   if (name.startsWith(TEAM_PREFIX)) {
-    const team = config.teams?.find(({ id }) => id === name.slice(TEAM_PREFIX.length));
+    const team = config.teams.find(({ id }) => id === name.slice(TEAM_PREFIX.length));
     return team === undefined ? undefined : (teamGroup(team, config.keys) ?? undefined);
   }
   const group = config.groups.find((candidate) => candidate.name === name);

@@ -31,9 +31,8 @@ export function membersOf(config: GroupConfig | null): readonly GroupMember[] {
   return members;
 }
 
-/** Whether a group has members. A configuration of an older release has none. */
-export function hasMembers({ members }: { readonly members?: GroupConfig['members'] }): boolean {
-  return members !== undefined && members.length > 0;
+export function hasMembers({ members }: Pick<GroupConfig, 'members'>): boolean {
+  return members.length > 0;
 }
 
 /** Name of the Worker secret for calls at a member. null if its upstream needs none. */

@@ -141,10 +141,9 @@ function mayMeet(a: GroupMatch, b: GroupMatch): boolean {
   );
 }
 
-/** A configuration of an older release has no paths. */
 function pathsMeet(
-  { paths: a = [], methods: ofA = [] }: Partial<GroupMatch>,
-  { paths: b = [], methods: ofB = [] }: Partial<GroupMatch>,
+  { paths: a, methods: ofA }: GroupMatch,
+  { paths: b, methods: ofB }: GroupMatch,
 ): boolean {
   if (a.length === 0 || b.length === 0) return true;
   const [one, two] = [ofA, ofB].map((all) => (all.length === 0 ? METHODS_WITH_BODY : all));

@@ -12,11 +12,10 @@ export interface CalledAt {
 /** Whether some reading of a path matches. null if the group has no paths and takes calls by any. */
 export type PathTest = ((at: CalledAt) => boolean) | null;
 
-type PathRule = Pick<Partial<GroupConfig['match']>, 'paths' | 'methods'>;
+type PathRule = Pick<GroupConfig['match'], 'paths' | 'methods'>;
 
-/** Whether a group has paths. A configuration of an older release has none. */
-export function namesPaths({ match: { paths = [] } }: { readonly match: PathRule }): boolean {
-  return paths.length > 0;
+export function namesPaths({ match }: { readonly match: PathRule }): boolean {
+  return match.paths.length > 0;
 }
 
 export function calledAt(method: string, path: string): CalledAt {
@@ -25,7 +24,7 @@ export function calledAt(method: string, path: string): CalledAt {
 }
 
 /** Compiles the paths of a group with their methods. The default is all methods with a body. */
-export function compilePaths({ paths = [], methods = [] }: PathRule): PathTest {
+export function compilePaths({ paths, methods }: PathRule): PathTest {
   if (paths.length === 0) return null;
   const isNamed = compileGlobs(paths);
   const taken = new Set<string>(methods.length === 0 ? METHODS_WITH_BODY : methods);

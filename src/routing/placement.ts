@@ -418,11 +418,10 @@ interface AutoGroupSettings {
   readonly saturated: ReadonlyMap<string, OnSaturated>;
 }
 
-/** A configuration of an older release has no automatic groups. */
 function autoGroupSettings({
-  groups = [],
-  auto_groups: all = [],
-}: Partial<Config>): AutoGroupSettings {
+  groups,
+  auto_groups: all,
+}: Pick<Config, 'groups' | 'auto_groups'>): AutoGroupSettings {
   const configured = compileGroups(groups.filter(isAutomatic));
   return {
     configured: new Map(configured.map((group) => [group.config.name, group])),

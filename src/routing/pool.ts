@@ -1,11 +1,11 @@
-import type { Config, GroupConfig } from '../contract/config/config.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
 import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
 import { jurisdictionOf, keptIn, type Env, type LocationVariables } from '../env.ts';
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
-import { definedGroup, kindOfLimits, type KeysAndTeams } from './key-groups.ts';
+import { definedGroup, kindOfLimits, type GroupsAndLimits } from './key-groups.ts';
 import { AUTO_PREFIX, poolName } from '../contract/pool-name.ts';
 import { hasMembers } from './members.ts';
-import { isHashed, isOwnPartition, splitPartition } from './partition.ts';
+import { isOwnPartition, splitPartition } from './partition.ts';
 
 /** Location of the objects of a group, as in `GroupConfig`. Automatic groups have none (null). */
 export type PoolLocation = Pick<GroupConfig, 'location' | 'jurisdiction'>;
@@ -40,13 +40,9 @@ export function poolOf(
 
 /**
  * Whether a configuration may send calls to a pool. A pool only waits for its leases to end if its group was deleted,
- * was moved to another jurisdiction or is split differently. In a jurisdiction, the same applies to a pool that an
- * older release named by values of clients.
+ * was moved to another jurisdiction or is split differently.
  */
-export function takesCalls(
-  pool: PlacedPool,
-  config: Pick<Config, 'groups'> & KeysAndTeams,
-): boolean {
+export function takesCalls(pool: PlacedPool, config: GroupsAndLimits): boolean {
   if (pool.group.startsWith(AUTO_PREFIX)) return true;
   if (kindOfLimits(pool.group) !== null) return definedGroup(config, pool.group) !== undefined;
   const group = config.groups.find((candidate) => candidate.name === pool.group);
@@ -55,8 +51,7 @@ export function takesCalls(
     // Without members, calls with their own keys have no separate partitions.
     (hasMembers(group) || !isOwnPartition(pool.partition)) &&
     (group.partition_by.length === 0) === (splitPartition(pool.partition) === null) &&
-    group.jurisdiction === (pool.jurisdiction ?? null) &&
-    (group.jurisdiction === null || pool.partition === null || isHashed(pool.partition))
+    group.jurisdiction === (pool.jurisdiction ?? null)
   );
 }
 

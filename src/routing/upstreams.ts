@@ -58,21 +58,18 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     models: entry.models ?? base.models,
     aliases: { ...base.aliases, ...entry.aliases },
     secret: secretOf(entry.auth) ?? (entry.auth === 'none' ? null : base.secret),
-    // A stored configuration may be older than this field.
-    requiresKey: entry.require_key ?? 'auto',
+    requiresKey: entry.require_key,
     isKeyless: entry.auth === 'none',
     allow: entry.allow,
     keyNamesAccount: base.keyNamesAccount,
     accountBy: entry.account_by,
     prices: entry.prices,
     limitHeaders: entry.limit_headers,
-    sockets: SOCKETS[entry.websocket ?? 'auto'] ?? base.sockets,
-    // Absent in older configurations.
-    turnConnectionsEach: entry.turn_connections_each ?? base.turnConnectionsEach,
+    sockets: SOCKETS[entry.websocket] ?? base.sockets,
+    turnConnectionsEach: entry.turn_connections_each,
     injectsUsage: entry.inject_usage,
-    // A stored configuration may be older than these fields.
-    redirects: entry.redirects ?? 'rewrite',
-    requestHeaders: entry.request_headers ?? null,
+    redirects: entry.redirects,
+    requestHeaders: entry.request_headers,
     via: entry.via ?? base.via,
   };
 }

@@ -138,15 +138,3 @@ it('the jurisdiction of the deployment has the same effect, and without any the 
   await ask({});
   await until(async () => expect((await listed()).join()).toContain('Zoe%20Miller'));
 });
-
-it('a pool that an earlier release named by a value takes no calls, and leaves the list at the next change', async () => {
-  await splitBy(['header:x-tenant'], 'eu');
-  await directoryOf(env).list({ group, partition: 'Zoe%20Miller' });
-  const response = await chat('/up/v1/chat/completions', 'hello', { headers: HEADERS });
-  await response.text();
-  await until(async () => expect(await listed()).toHaveLength(2));
-  await admin('PATCH', `/groups/${group}`, { limits: { max_concurrency: 3 } });
-  await until(async () => expect(await listed()).toEqual([expect.stringMatching(HASH)]));
-  const old = poolOf(env, group, 'Zoe%20Miller', { location: null, jurisdiction: 'eu' });
-  expect((await old.status()).granted_total).toBe(0);
-});

@@ -118,11 +118,6 @@ describe('limits of teams', () => {
     expect(changeBetween(config, moved)).toMatchObject({ routingMoved: true });
     expect([...changeBetween(config, moved).groups]).toEqual(['team:apps']);
   });
-
-  it('are none in a configuration of a release before', () => {
-    const { teams: _teams, ...old } = config;
-    expect(limitGroups(old).map(({ name }) => name)).toEqual(['key:one']);
-  });
 });
 
 describe('weights of keys', () => {

@@ -7,7 +7,7 @@ import {
   splitPartition,
 } from '../../../src/routing/partition.ts';
 import { takesCalls } from '../../../src/routing/pool.ts';
-import { groupSchema } from '../../../src/contract/config/group.ts';
+import { aConfig } from './fixtures.ts';
 
 /** Names of partitions for calls with a key of their own, in groups that name members. */
 
@@ -62,12 +62,11 @@ it.each([
   [['caller' as const], `own-${PRINT}`, false],
 ])('a group with members, split by %j, takes calls of the pool %s: %s', (by, name, takes) => {
   const members = [{ upstream: 'openai' }];
-  const group = groupSchema.parse({ name: 'g', partition_by: by, members });
-  const config = { groups: [group], keys: [] };
+  const config = aConfig({ groups: [{ name: 'g', partition_by: by, members }] });
   expect(takesCalls({ group: 'g', partition: name }, config)).toBe(takes);
 });
 
 it('a group without members takes none of a pool for a key', () => {
-  const config = { groups: [groupSchema.parse({ name: 'g' })], keys: [] };
+  const config = aConfig({ groups: [{ name: 'g' }] });
   expect(takesCalls({ group: 'g', partition: `own-${PRINT}` }, config)).toBe(false);
 });

@@ -104,19 +104,3 @@ describe('the groups of a call', () => {
     expect(routes.namedPath({ ...other(more.path), ...more })).toBe(named);
   });
 });
-
-test('a configuration of the version before names no paths', () => {
-  const config = aConfig({ groups: [{ name: 'g', match: { models: ['m'] } }] });
-  const old = structuredClone(config);
-  for (const group of old.groups) {
-    Reflect.deleteProperty(group.match, 'paths');
-    Reflect.deleteProperty(group.match, 'methods');
-  }
-  const call = aCall(house, { model: 'm', path: '/v1/chat/completions' });
-  const [before, now] = [old, config].map((each) => compileRoutes(each, byId(house)));
-  expect(before?.place(call).map(({ group }) => group)).toEqual(['g']);
-  expect(before?.place(call).map(({ group }) => group)).toEqual(
-    now?.place(call).map(({ group }) => group),
-  );
-  expect(before?.namedPath(call)).toBe('no');
-});

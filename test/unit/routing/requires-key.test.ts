@@ -43,8 +43,3 @@ it.each<[RequiresKeyRule, RequiresKeyRule, hasKey: boolean, expected: string]>([
     expect(callsThatNeedKey(config, resolveUpstreams(config, []).values())).toBe(needs);
   },
 );
-
-it('a configuration of a release without the field is as with auto', () => {
-  const { require_key: _, ...older } = configOf('auto', 'auto', true);
-  expect(requiresKey(older, { requiresKey: 'auto' })).toBe(true);
-});
