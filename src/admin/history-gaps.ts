@@ -74,11 +74,9 @@ function absences(
 
 /** Returns the start of the data of all pools, or null if none of them reports any. */
 function firstDataMs({ fromMs }: TimeSpan, answers: readonly PoolHistory[]): number | null {
-  const all = answers.flatMap(({ since, points }) => {
-    // An older release does not report it, so its past counts as known.
-    if (since === undefined) return [fromMs];
-    return since === null ? points.slice(0, 1).map(({ at }) => at) : [since];
-  });
+  const all = answers.flatMap(({ since, points }) =>
+    since === null ? points.slice(0, 1).map(({ at }) => at) : [since],
+  );
   return all.length === 0 ? null : Math.max(fromMs, Math.min(...all));
 }
 
@@ -109,7 +107,7 @@ function lostIn(asked: PoolHistories): DataGap[] {
   return asked.flatMap((one) => {
     if ('error' in one) return [];
     const { partition } = one.pool;
-    return (one.answer.gaps ?? []).map(({ from, to }) => ({
+    return one.answer.gaps.map(({ from, to }) => ({
       ...gapOf({ fromMs: from, toMs: to }, 'lost'),
       partition,
     }));

@@ -123,7 +123,7 @@ export function poolMarker(
 function words(
   kind: PoolMarker['kind'],
   why: string | null,
-  { until, from, to, leases, slots = leases }: PoolMarker['figures'],
+  { until, from, to, slots }: PoolMarker['figures'],
 ): [kind: Marker['kind'], label: string, detail: string] {
   const till = until === undefined ? '' : ` until ${new Date(until).toISOString()}`;
   const because = why === null ? '' : ` after a refusal for ${why}`;

@@ -126,8 +126,7 @@ async function doneTo(
 function markersOf(asked: readonly PoolReply<PoolHistory>[]): Marker[] {
   return asked.flatMap((one) => {
     if ('error' in one) return [];
-    const { markers = [] } = one.answer;
-    return markers.map((marker) => poolMarker(marker, one.pool.partition));
+    return one.answer.markers.map((marker) => poolMarker(marker, one.pool.partition));
   });
 }
 
@@ -172,7 +171,10 @@ function shown(point: HistoryPoint, lengthMs: number): ShownPoint {
     input_tokens: point.inputTokens,
     output_tokens: point.outputTokens,
     cost_usd: point.usd,
-    ...(point.waitedFor === undefined ? {} : waitsOf(point)),
+    waited_for: { ...point.waitedFor },
+    waited_for_ms: { ...point.waitedForMs },
+    tenants_waited: shownTenants(point.tenantsWaited),
+    tenants_held: shownTenants(point.tenantsHeld),
     ...(point.grantedByMember === undefined
       ? {}
       : {
@@ -183,20 +185,6 @@ function shown(point: HistoryPoint, lengthMs: number): ShownPoint {
   };
 }
 
-type ShownWaits = Pick<
-  ShownPoint,
-  'waited_for' | 'waited_for_ms' | 'tenants_waited' | 'tenants_held'
->;
-
-function waitsOf({ waitedFor, waitedForMs, tenantsWaited, tenantsHeld }: HistoryPoint): ShownWaits {
-  return {
-    waited_for: { ...waitedFor },
-    waited_for_ms: { ...waitedForMs },
-    tenants_waited: shownTenants(tenantsWaited),
-    tenants_held: shownTenants(tenantsHeld),
-  };
-}
-
-function shownTenants(times: TenantTimes = []): { tenant: string; ms: number }[] {
+function shownTenants(times: TenantTimes): { tenant: string; ms: number }[] {
   return times.slice(0, TENANTS_SHOWN_MAX).map(([tenant, ms]) => ({ tenant, ms }));
 }

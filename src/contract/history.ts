@@ -24,8 +24,8 @@ export interface HistoryPoint {
   readonly granted: number;
   readonly rejected: Readonly<Record<string, number>>;
   readonly refusals: Readonly<Record<string, number>>;
-  /** Calls that ended, by outcome. Absent in points of an older release. */
-  readonly ended?: Readonly<Record<string, number>>;
+  /** Calls that ended, by outcome. */
+  readonly ended: Readonly<Record<string, number>>;
   /** Successes that the upstream answered with an error status, by status. Absent if there are none. */
   readonly answeredErrors?: Readonly<Record<string, number>>;
   readonly inputTokens: number;
@@ -36,18 +36,17 @@ export interface HistoryPoint {
    */
   readonly grantedByMember?: Readonly<Record<string, number>>;
   readonly refusedByMember?: Readonly<Record<string, number>>;
-  /** Most slots in use at each member. Absent as above, or in points of an older release. */
+  /** Most slots in use at each member. Absent without members. */
   readonly inUseMaxByMember?: Readonly<Record<string, number>>;
   /**
    * Waits that ended in this step, with or without a slot, by wait reason: their number, and their total in
-   * milliseconds. Calls that did not wait do not count. These fields and those below are absent in points of an older
-   * release.
+   * milliseconds. Calls that did not wait do not count.
    */
-  readonly waitedFor?: Readonly<Record<string, number>>;
-  readonly waitedForMs?: Readonly<Record<string, number>>;
+  readonly waitedFor: Readonly<Record<string, number>>;
+  readonly waitedForMs: Readonly<Record<string, number>>;
   /** Tenants with the longest waits that ended in this step, and those that held slots longest. */
-  readonly tenantsWaited?: TenantTimes;
-  readonly tenantsHeld?: TenantTimes;
+  readonly tenantsWaited: TenantTimes;
+  readonly tenantsHeld: TenantTimes;
   /** Calls that ended in this step and had slots, of the most frequent keys and models. Only in steps of a minute. */
   readonly callsOf?: CallCounts;
 }
@@ -92,9 +91,9 @@ export interface PoolMarker {
   /** Affected calls. Absent if they are all calls of the group or member. */
   readonly scope?: ScopeFields;
   /**
-   * `until` in epoch milliseconds; `from` and `to` in slots; `slots`: held slots, which releases up to 0.1.0 called
-   * `leases`. For a reset, `since` and `until` bound the time of which the earlier instance left no data, in epoch
-   * milliseconds. They are absent if there is no such gap, or in markers of an older release.
+   * `until` in epoch milliseconds; `from` and `to` in slots; `slots`: held slots. For a reset, `since` and `until`
+   * bound the time of which the earlier instance left no data, in epoch milliseconds. They are absent if there is no
+   * such gap.
    */
   readonly figures: Readonly<Record<string, number>>;
 }
@@ -115,11 +114,10 @@ export interface PoolHistory {
   readonly points: readonly HistoryPoint[];
   /**
    * Start of the pool's data within or before the requested time, in epoch milliseconds. null if it has recorded
-   * nothing. Absent from an older release.
+   * nothing.
    */
-  readonly since?: number | null;
-  /** Absent from a release without markers. */
-  readonly markers?: readonly PoolMarker[];
-  /** The oldest first. Absent from a release without gaps. */
-  readonly gaps?: readonly HistoryGap[];
+  readonly since: number | null;
+  readonly markers: readonly PoolMarker[];
+  /** The oldest first. */
+  readonly gaps: readonly HistoryGap[];
 }

@@ -52,14 +52,13 @@ export function latelyOf(minutes: readonly HistoryPoint[], now: number): Lately 
     is_failing: isFailing,
     refusals: sumUp(failed.map(({ refusals }) => refusals)),
     rejected: sumUp(failed.map(({ rejected }) => rejected)),
-    ended: sumUp(failed.map(({ ended = {} }) => ended)),
+    ended: sumUp(failed.map(({ ended }) => ended)),
     ...(total(answered) > 0 && { answered_errors: answered }),
   };
 }
 
-/** Counts served calls. Points of an older release do not count ends, so their granted calls count as served. */
-function servedIn({ ended, granted, answeredErrors = {} }: HistoryPoint): number {
-  return ended === undefined ? granted : (ended['success'] ?? 0) - total(answeredErrors);
+function servedIn({ ended, answeredErrors = {} }: HistoryPoint): number {
+  return (ended['success'] ?? 0) - total(answeredErrors);
 }
 
 function hasFailed(point: HistoryPoint): boolean {
@@ -67,11 +66,11 @@ function hasFailed(point: HistoryPoint): boolean {
 }
 
 /** Counts calls that were not served, possibly because of their callers. */
-function unclearIn({ ended = {}, answeredErrors = {} }: HistoryPoint): number {
+function unclearIn({ ended, answeredErrors = {} }: HistoryPoint): number {
   return (ended['cancelled'] ?? 0) + total(answeredErrors);
 }
 
-function failuresIn({ ended = {}, refusals, rejected }: HistoryPoint): number {
+function failuresIn({ ended, refusals, rejected }: HistoryPoint): number {
   const atUpstream = (ended['failed'] ?? 0) + (ended['refused'] ?? 0) + total(refusals);
   const rejections = Object.entries(rejected).filter(([reason]) => !NO_FAILURES.has(reason));
   return atUpstream + total(Object.fromEntries(rejections));

@@ -77,21 +77,15 @@ function added(a: HistoryPoint, b: HistoryPoint): Sums {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     usd: a.usd + b.usd,
-    ...addEnded(a, b),
+    ended: addTallies(a.ended, b.ended),
     ...addAnswered(a, b),
     ...addMembers(a, b),
-    ...addWaits(a, b),
+    waitedFor: addTallies(a.waitedFor, b.waitedFor),
+    waitedForMs: addTallies(a.waitedForMs, b.waitedForMs),
+    tenantsWaited: joinTenants(a.tenantsWaited, b.tenantsWaited),
+    tenantsHeld: joinTenants(a.tenantsHeld, b.tenantsHeld),
     ...addCalls(a, b),
   };
-}
-
-type EndCounts = Pick<HistoryPoint, 'ended' | 'granted'>;
-
-/** Adds up how calls ended. In a point of an older release all granted calls count as served. */
-function addEnded(a: EndCounts, b: EndCounts): Pick<HistoryPoint, 'ended'> {
-  if (a.ended === undefined && b.ended === undefined) return {};
-  const endsOf = ({ ended, granted }: EndCounts): Tallies => ended ?? { success: granted };
-  return { ended: addTallies(endsOf(a), endsOf(b)) };
 }
 
 function addAnswered(
@@ -111,19 +105,6 @@ function addCalls(
 ): Pick<HistoryPoint, 'callsOf'> {
   if (a === undefined || b === undefined) return {};
   return { callsOf: sumOfCalls([a, b], KINDS_JOINED) };
-}
-
-type WaitCounts = Pick<HistoryPoint, 'waitedFor' | 'waitedForMs' | 'tenantsWaited' | 'tenantsHeld'>;
-
-/** Adds up wait reasons and their tenants. Points of an older release have none and count as empty. */
-function addWaits(a: WaitCounts, b: WaitCounts): WaitCounts {
-  if (a.waitedFor === undefined && b.waitedFor === undefined) return {};
-  return {
-    waitedFor: addTallies(a.waitedFor ?? {}, b.waitedFor ?? {}),
-    waitedForMs: addTallies(a.waitedForMs ?? {}, b.waitedForMs ?? {}),
-    tenantsWaited: joinTenants(a.tenantsWaited ?? [], b.tenantsWaited ?? []),
-    tenantsHeld: joinTenants(a.tenantsHeld ?? [], b.tenantsHeld ?? []),
-  };
 }
 
 type PointCountsByMember = Pick<HistoryPoint, 'grantedByMember' | 'refusedByMember'>;

@@ -272,9 +272,9 @@ function waits(points: Points): Chart {
 /** A newer release may report other reasons. */
 const CAUSES: Readonly<Record<string, string>> = WAIT_WORDS;
 
-/** Waits by reason. Older releases did not count them. */
+/** Waits by reason, if there are any points. */
 function waitedFor(points: Points, per: string): Chart[] {
-  if (known(points).every((point) => point.waited_for === undefined)) return [];
+  if (known(points).length === 0) return [];
   const lines = tallies(points, (point) => point.waited_for).map((line) => ({
     ...line,
     label: CAUSES[line.label.replaceAll(' ', '_')] ?? line.label,
@@ -295,10 +295,10 @@ function waitedFor(points: Points, per: string): Chart[] {
 /** Sums times by tenant. Each step reports its top three, so a tenant that is always fourth is missing. */
 function longestOf(
   points: readonly HistoryPointView[],
-  of: (point: HistoryPointView) => readonly TenantTime[] | undefined,
+  of: (point: HistoryPointView) => readonly TenantTime[],
 ): TenantTime[] {
   const times = new Map<string, number>();
-  for (const { tenant, ms } of points.flatMap((point) => of(point) ?? [])) {
+  for (const { tenant, ms } of points.flatMap(of)) {
     times.set(tenant, (times.get(tenant) ?? 0) + ms);
   }
   const all = [...times].map(([tenant, ms]) => ({ tenant, ms }));
@@ -420,7 +420,7 @@ function sums(points: Points, of: (point: HistoryPointView) => number): (number 
   });
 }
 
-/** Counts of each step. null means no data, or a release that did not count them. */
+/** Counts of each step. null means no data, or that the group had no members then. */
 function counted(
   points: Points,
   of: (point: HistoryPointView) => Readonly<Record<string, number>> | undefined,

@@ -67,23 +67,17 @@ export const historyPointSchema = z
     input_tokens: amount.meta({ description: 'Input tokens used.', unit: 'tokens' }),
     output_tokens: amount.meta({ description: 'Output tokens used.', unit: 'tokens' }),
     cost_usd: amount.meta({ description: 'Cost of the calls.', unit: 'USD' }),
-    waited_for: tally.exactOptional().meta({
-      description:
-        'Waits that ended in the step, with or without a slot, by wait reason. Absent from an older release, as are the fields below.',
+    waited_for: tally.meta({
+      description: 'Waits that ended in the step, with or without a slot, by wait reason.',
       unit: 'calls',
     }),
     waited_for_ms: z
       .record(z.string(), amount)
-      .exactOptional()
       .meta({ description: 'Total time of those waits.', unit: 'ms' }),
     tenants_waited: z
       .array(tenantTime)
-      .exactOptional()
       .describe('The three tenants with the longest of those waits.'),
-    tenants_held: z
-      .array(tenantTime)
-      .exactOptional()
-      .describe('The three tenants that held slots longest.'),
+    tenants_held: z.array(tenantTime).describe('The three tenants that held slots longest.'),
     granted_by_member: tally
       .exactOptional()
       .describe('Granted calls by member. Absent if the group has no members.'),

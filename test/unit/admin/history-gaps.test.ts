@@ -11,7 +11,7 @@ const BY_CALLS: PoolLifetime = { isByCalls: true, isConfigured: false };
 
 /** The answer of a pool that has data since a minute (null: none), and points in some. */
 function said(
-  since: number | null | undefined,
+  since: number | null,
   points: readonly number[] = [],
   more: Partial<PoolHistory> = {},
 ): PoolReply<PoolHistory> {
@@ -21,7 +21,9 @@ function said(
     answer: {
       now: RANGE.toMs,
       points: points.map((minute) => ({ at: at(minute) }) as HistoryPoint),
-      ...(since === undefined ? {} : { since: since === null ? null : at(since) }),
+      since: since === null ? null : at(since),
+      markers: [],
+      gaps: [],
       ...more,
     },
   };
@@ -93,10 +95,6 @@ describe('a group that its calls make', () => {
     });
     expect(gaps([said(3)], [], BY_CALLS)).toEqual({ since: 10, gaps: [] });
     expect(gaps([said(null)], [], BY_CALLS)).toEqual({ since: null, gaps: [['absent', 10, 20]] });
-  });
-
-  it('is not claimed to be young by a pool of an older release', () => {
-    expect(gaps([said(undefined, [15])], [], BY_CALLS)).toEqual({ since: 10, gaps: [] });
   });
 });
 

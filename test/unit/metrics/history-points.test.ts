@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { HistoryPoint } from '../../../src/contract/history.ts';
 import { emptyCounts } from '../../../src/core/parts/histogram.ts';
-import { inSteps, joinInTime, joinPools } from '../../../src/history/points.ts';
+import { inSteps, joinPools } from '../../../src/history/points.ts';
 import { joinTenants, longest } from '../../../src/history/tenant-times.ts';
 
 const EMPTY: HistoryPoint = {
@@ -20,6 +20,11 @@ const EMPTY: HistoryPoint = {
   inputTokens: 0,
   outputTokens: 0,
   usd: 0,
+  ended: {},
+  waitedFor: {},
+  waitedForMs: {},
+  tenantsWaited: [],
+  tenantsHeld: [],
 };
 
 const BUSY: HistoryPoint = {
@@ -62,9 +67,8 @@ it('a group that names no members has nothing by member', () => {
   expect(Object.keys(joined ?? {}).filter((key) => key.endsWith('ByMember'))).toEqual([]);
 });
 
-it('a minute that an older release wrote has none in use by member', () => {
-  const { inUseMaxByMember: _, ...older } = BUSY;
-  expect(inSteps([older, LATER], 120_000)).toMatchObject([{ inUseMaxByMember: { b: 2, c: 1 } }]);
+it('a minute in which the group named no members has none in use by member', () => {
+  expect(inSteps([EMPTY, LATER], 120_000)).toMatchObject([{ inUseMaxByMember: { b: 2, c: 1 } }]);
 });
 
 describe('why calls waited, and whose', () => {
@@ -103,12 +107,6 @@ describe('why calls waited, and whose', () => {
         ['bob', 1],
       ],
     });
-  });
-
-  it('a minute that an older release wrote takes nothing away, and two of them say nothing', () => {
-    expect(joinInTime(EMPTY, PAUSED)).toMatchObject({ waitedFor: PAUSED.waitedFor });
-    expect(joinPools(WAITED, EMPTY)).toMatchObject({ tenantsWaited: WAITED.tenantsWaited });
-    expect(joinInTime(EMPTY, { ...EMPTY, at: 60_000 })).not.toHaveProperty('waitedFor');
   });
 
   it('names of all kinds are names', () => {

@@ -30,6 +30,10 @@ function point(minute: number, counts: Partial<HistoryPoint>): HistoryPoint {
     inputTokens: 0,
     outputTokens: 0,
     usd: 0,
+    waitedFor: {},
+    waitedForMs: {},
+    tenantsWaited: [],
+    tenantsHeld: [],
     ...counts,
   };
 }
@@ -79,15 +83,10 @@ describe('one pool', () => {
     ['answers with an error status alone', [answered(9, '401', 2), answered(10, '404', 1)], true],
     ['such answers after a served call', [served(8), answered(10, '400', 3)], true],
     ['such answers beside served calls', [joinInTime(served(10), answered(10, '400', 9))], false],
-    ['a point of an older release', [{ ...omitted(point(10, { granted: 1 })) }], false],
   ])('%s', (_title, all, isFailing) => {
     expect(latelyOf(all, NOW)?.is_failing ?? false).toBe(isFailing);
   });
 });
-
-function omitted({ ended: _ended, ...rest }: HistoryPoint): HistoryPoint {
-  return rest;
-}
 
 describe('several pools', () => {
   const of = (...all: HistoryPoint[]): Lately[] => [latelyOf(all, NOW)].flatMap((one) => one ?? []);

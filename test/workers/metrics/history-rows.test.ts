@@ -25,6 +25,11 @@ function point(at: number): HistoryPoint {
     inputTokens: 0,
     outputTokens: 0,
     usd: 0,
+    ended: {},
+    waitedFor: {},
+    waitedForMs: {},
+    tenantsWaited: [],
+    tenantsHeld: [],
   };
 }
 

@@ -26,7 +26,7 @@ beforeAll(async () => {
   });
   await configure({
     groups: [
-      ...['told', 'left', 'rows', 'older', 'late', 'quiet', 'markers'].map((name) => group(name)),
+      ...['told', 'left', 'rows', 'late', 'quiet'].map((name) => group(name)),
       group('long', 2),
       group('many', 20),
       { ...group('parts'), partition_by: ['caller'] },
@@ -140,25 +140,6 @@ describe('a minute', () => {
     await resetPool('rows');
     expect(await counted('history')).toBe(1);
   });
-
-  it('that an older release wrote is read without it', async () => {
-    const from = beginMinute();
-    await waitOnce('older', 'h', 'w', 1_000);
-    beginMinute();
-    await waitOnce('older', 'h', 'w', 1_000);
-    await resetPool('older');
-    await inside('older', (_instance, { storage }) => {
-      storage.sql.exec(
-        `UPDATE history SET data = json_remove(data, '$.waitedFor', '$.waitedForMs', '$.tenantsWaited', '$.tenantsHeld')`,
-      );
-    });
-    await resetPool('older');
-    const { points } = await pool('older').history(from, from + MINUTE_MS, MINUTE_MS);
-    expect(points).toMatchObject([{ granted: 2 }]);
-    expect(points[0]).not.toHaveProperty('waitedFor');
-    const { points: hour } = await pool('older').history(from, Date.now() + 1, 3_600_000);
-    expect(hour.at(-1)?.waitedFor).toEqual({ slots: 1 });
-  });
 });
 
 describe('time of which nothing is known', () => {
@@ -201,18 +182,5 @@ describe('time of which nothing is known', () => {
     passTime(10 * MINUTE_MS);
     const { gaps, points } = await pool('quiet').history(from, Date.now() + 1, MINUTE_MS);
     expect([gaps, points.length]).toEqual([[], 1]);
-  });
-
-  it('of an older release, whose resets say nothing of it, is none', async () => {
-    await inside('markers', (_instance, { storage }) => {
-      const marker = { at: Date.now(), kind: 'reset', times: 1, why: null, figures: { leases: 2 } };
-      storage.sql.exec(
-        'INSERT INTO marker (sequence, at, data) VALUES (1, ?, ?)',
-        marker.at,
-        JSON.stringify(marker),
-      );
-    });
-    const { gaps, markers } = await pool('markers').history(0, Date.now() + 1, MINUTE_MS);
-    expect([gaps, markers?.length]).toEqual([[], 1]);
   });
 });
