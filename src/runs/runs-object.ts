@@ -172,7 +172,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
         case 'gone': {
           const { attachment: known = 0 } = lease.held;
           // A replaced instance also reports `gone`, with an older attachment.
-          return (answer.attachment ?? known) < known ? 'late' : 'gone';
+          return answer.attachment < known ? 'late' : 'gone';
         }
       }
     } catch {

@@ -354,7 +354,7 @@ export class LeaseHolder {
     const answer = await this.#pool().resume(this.#held());
     if (answer.kind === 'gone') {
       const { attachment: known } = this.#granted;
-      if ((answer.attachment ?? known) < known) {
+      if (answer.attachment < known) {
         throw new Error('a replaced instance reported the lease as gone');
       }
       return 'gone';
@@ -428,9 +428,9 @@ function ownFieldsOf(held: ResumeRequest): ResumeRequest {
     group,
     partition,
     assumed,
-    ...(tenant !== undefined && { tenant }),
-    ...(lane !== undefined && { lane }),
-    ...(slots !== undefined && { slots }),
+    tenant,
+    lane,
+    slots,
     ...(member !== undefined && { member }),
     ...(attachment !== undefined && { attachment }),
     ...(hasLapsed !== undefined && { hasLapsed }),

@@ -179,7 +179,7 @@ export class LocalPrefetch {
   ): void {
     this.#peak = Math.max(this.#peak, this.#used.get(slot)?.atOnce ?? 0);
     const now = this.#clock.now();
-    const { caller, tenant = caller, agent, upstream, model, lane = 'normal', leaseId } = call;
+    const { caller, tenant, agent, upstream, model, lane, leaseId } = call;
     const key = JSON.stringify([caller, tenant, agent, upstream, model, lane, status]);
     let sum = this.#ended.get(key);
     if (sum === undefined) {

@@ -90,7 +90,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       return { reason, ...retry, message };
     }
     case 'paused': {
-      const { until = null, scope } = rejection;
+      const { until, scope } = rejection;
       const of = scope === undefined ? '' : `for calls ${callsOf(scope)} `;
       const why =
         until === null

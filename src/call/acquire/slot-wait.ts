@@ -50,7 +50,7 @@ export type SlotEnd =
       readonly rates?: readonly RateRoom[];
     }
   /** Not now. See `AcquireRequest.isTry`. */
-  | { readonly kind: 'declined'; readonly waitMs?: number | null }
+  | { readonly kind: 'declined'; readonly waitMs: number | null }
   /** The names in the body, or with `of` the session, must be read first. See `AcquireAnswer`. */
   | { readonly kind: 'unread'; readonly of?: 'session' }
   /** The call has to be routed again, by this version of the configuration or a newer one. */

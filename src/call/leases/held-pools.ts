@@ -89,7 +89,7 @@ async function renewOne(
   const pool = poolAtSource(call, hold);
   return tryFor(call.after, async () => {
     const answer = await pool().renew(hold.leaseId, null, claimOf(lease, hold));
-    if (answer.kind === 'gone' && (answer.attachment ?? hold.attachment) < hold.attachment) {
+    if (answer.kind === 'gone' && answer.attachment < hold.attachment) {
       throw new Error('a replaced instance reported the lease as gone');
     }
     return answer;

@@ -42,6 +42,14 @@ const REQUEST: SlotRequest = {
   agent: null,
   upstream: 'u',
   model: null,
+  sinceVersion: 1,
+  tenant: 'c',
+  lane: 'normal',
+  slots: 1,
+  agentStartedAt: null,
+  isTry: false,
+  waitsElsewhere: false,
+  parents: [],
   passedUnlimited: 0,
 };
 
@@ -324,7 +332,7 @@ it('grants that are lost on their way again and again put the group out of reach
   const { asks, seen, work } = start({ attempt: 11 });
   for (let lost = 0; lost < 7; lost += 1) {
     expect(seen.result).toBeNull();
-    asks.at(-1)?.answer({ kind: 'gone' });
+    asks.at(-1)?.answer({ kind: 'gone', attachment: 1 });
     await vi.advanceTimersByTimeAsync(2_000);
   }
   await work;
@@ -335,7 +343,7 @@ it('grants that are lost on their way again and again put the group out of reach
 
 it.each<[string, AcquireAnswer]>([
   ['that it still waits', pending(60_000)],
-  ['that its attempt has ended', { kind: 'gone' }],
+  ['that its attempt has ended', { kind: 'gone', attachment: 1 }],
 ])('an object that says at once and again %s is asked at once only once', async (_name, said) => {
   const { asks, caller } = start({}, { script: () => said });
   await vi.advanceTimersByTimeAsync(0);
@@ -359,7 +367,7 @@ it('retries at once after an answer that came in time', async () => {
 
 it('an attempt whose grant was lost on its way is asked for under the next number', async () => {
   const { asks, seen, work } = start();
-  asks[0]?.answer({ kind: 'gone' });
+  asks[0]?.answer({ kind: 'gone', attachment: 1 });
   await vi.advanceTimersByTimeAsync(0);
   expect(asks.map(({ request }) => request.attempt)).toEqual([1, 2]);
   asks[1]?.answer(granted(1).answer);

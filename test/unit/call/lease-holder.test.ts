@@ -34,6 +34,9 @@ const SELF = {
   group: 'g',
   partition: null,
   assumed: null,
+  tenant: 'c',
+  lane: 'normal' as const,
+  slots: 1,
 };
 
 /** The lease as its holder tells of it to an instance that may not know it. */
@@ -64,13 +67,16 @@ function granted(
   return { kind: 'granted', lease, leaseId: 't.1', attachment, configVersion: 1, ...of };
 }
 
+/** The answer of an instance that is as new as the holder's. */
+const GONE: ResumeAnswer = { kind: 'gone', attachment: 6 };
+
 function setUp(
   of: Partial<GrantedAnswer> = {},
   self: Partial<ResumeRequest> = {},
   firstRenewalMs?: number,
 ) {
   const first = scriptedLease();
-  const resume = vi.fn<() => Promise<ResumeAnswer>>(() => Promise.resolve({ kind: 'gone' }));
+  const resume = vi.fn<() => Promise<ResumeAnswer>>(() => Promise.resolve(GONE));
   const release = vi.fn<() => Promise<void>>(() => Promise.resolve());
   const report = vi.fn<() => Promise<void>>(() => Promise.resolve());
   const stub = { resume, release, report } as Partial<GroupRpc> as GroupRpc;
@@ -351,7 +357,7 @@ it('tells whose slot it has where it takes its lease up again', async () => {
 });
 
 describe('a lease that is moved to another pool', () => {
-  function otherPool(answer: ResumeAnswer | Error = { kind: 'gone' }) {
+  function otherPool(answer: ResumeAnswer | Error = GONE) {
     const resume = vi.fn<GroupRpc['resume']>(() =>
       answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer),
     );
@@ -391,7 +397,7 @@ describe('a lease that is moved to another pool', () => {
   });
 
   it.each([
-    ['does not know it', { kind: 'gone' } as const],
+    ['does not know it', GONE],
     ['cannot be reached', new Error('reset')],
   ])('stays where it is if the other pool %s', async (_what, answer) => {
     const { holder, lease } = setUp();

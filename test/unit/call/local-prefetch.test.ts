@@ -10,6 +10,8 @@ const CALL = {
   agent: null,
   upstream: 'up',
   model: null,
+  tenant: 'caller',
+  lane: 'normal',
 } as const;
 
 let now = 0;
