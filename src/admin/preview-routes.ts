@@ -221,7 +221,7 @@ function effectNow(
 }
 
 function effectOnMembers(previews: readonly PoolPreview[]): Effects['now']['members'] {
-  const all = previews.flatMap(({ members = [] }) => members);
+  const all = previews.flatMap(({ members }) => members);
   return [...new Set(all.map(({ member }) => member))].map((member) => {
     const own = all.filter((each) => each.member === member);
     return {

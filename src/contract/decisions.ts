@@ -80,7 +80,6 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     until: z
       .number()
       .nullable()
-      .exactOptional()
       .describe(
         'Time at which the upstream backoff ends, in epoch ms. null if an operator paused the pool.',
       ),
@@ -122,15 +121,11 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     reason: z.literal('budget_exhausted').describe('The remaining budget does not cover the call.'),
     window: z.enum(['hour', 'day', 'month']).describe('Period of the budget.'),
     limitUsd: z.number().meta({ description: 'The budget.', unit: 'USD' }),
-    leftUsd: z.number().exactOptional().meta({
-      description:
-        'Remaining budget, with calls in flight counted as spent. Absent in decisions of an older release.',
+    leftUsd: z.number().meta({
+      description: 'Remaining budget, with calls in flight counted as spent.',
       unit: 'USD',
     }),
-    wantedUsd: z.number().exactOptional().meta({
-      description: 'Estimated cost of the call. Absent in decisions of an older release.',
-      unit: 'USD',
-    }),
+    wantedUsd: z.number().meta({ description: 'Estimated cost of the call.', unit: 'USD' }),
     retryAfterMs: never,
   }),
   z.object({

@@ -7,10 +7,10 @@ export interface PoolPreview {
   /** Waiters that would be granted immediately, and those that would be rejected. */
   readonly granted: number;
   readonly refused: number;
-  /** Whether the change would leave its budget without room for a call. Absent from an older release. */
-  readonly spends_budget?: boolean;
-  /** Members before or after the change. Absent from a release without members. */
-  readonly members?: readonly MemberPreview[];
+  /** Whether the change would leave its budget without room for a call. */
+  readonly spends_budget: boolean;
+  /** Members before or after the change. Empty if the group has none. */
+  readonly members: readonly MemberPreview[];
 }
 
 /** Effect on one member. 0 slots if it does not exist, is disabled or is ejected. */

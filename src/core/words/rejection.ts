@@ -70,7 +70,7 @@ export type Rejection =
       /** null if a retry will not succeed for a long time. */
       readonly retryAfterMs: number | null;
       /** The time at which the upstream backoff ends, in epoch milliseconds. null if an operator paused the group. */
-      readonly until?: number | null;
+      readonly until: number | null;
       /** The paused calls. Absent if all calls are paused. */
       readonly scope?: Scope;
     }

@@ -237,10 +237,6 @@ const REJECTIONS: {
   ],
   budget_exhausted: [
     [
-      { reason: 'budget_exhausted', window: 'day', limitUsd: 20, retryAfterMs: null },
-      'the budget of the day, $20, was spent',
-    ],
-    [
       {
         reason: 'budget_exhausted',
         window: 'day',
