@@ -92,9 +92,7 @@ export async function deliverWarning(
 ): Promise<void> {
   try {
     const target = await dependencies.target();
-    // A configuration of an older release has no `kinds`.
-    const kinds = target?.kinds ?? null;
-    if (target === null || (kinds !== null && !kinds.includes(warning.kind))) return;
+    if (target === null || target.kinds?.includes(warning.kind) === false) return;
     const failure = await deliver(warning, target, dependencies);
     if (failure !== null) logFailure(warning, failure);
   } catch (error) {
@@ -121,9 +119,10 @@ export async function deliverAttention(
   };
   try {
     const target = await dependencies.target();
-    const kinds = target?.kinds ?? null;
+    if (target === null) return;
+    const { kinds } = target;
     const isWanted = kinds === null ? !WARNED.has(rule) : kinds.includes('attention');
-    if (target === null || !isWanted) return;
+    if (!isWanted) return;
     const failure = await deliver(message, target, dependencies);
     if (failure !== null) logFailure(message, failure);
   } catch (error) {
