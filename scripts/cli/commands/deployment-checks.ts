@@ -51,10 +51,6 @@ export async function deploymentFindings(
   const sentAt = Date.now();
   const answer = await target.admin('getAttention', {});
   const tookMs = Date.now() - sentAt;
-  if (!answer.ok && answer.status === 404) {
-    const detail = 'the server runs an older release that does not report it';
-    return [{ check: 'attention', result: 'skipped', detail }];
-  }
   const { at, version, attention, left_out: leftOut } = taken(answer);
   return [
     ...attentionFindings(attention, leftOut),
@@ -97,14 +93,12 @@ async function versionFinding(
   version: number,
 ): Promise<DoctorFinding> {
   const check = 'versions';
-  const answer = await admin('getIsolate', {});
-  const served = answer.ok ? (answer.body.release ?? null) : null;
+  const { release: served } = taken(await admin('getIsolate', {}));
   const ofConfig = `configuration version ${version}`;
   if (served === release) {
     return { check, result: 'ok', detail: `Headgate ${release} on both sides, ${ofConfig}` };
   }
-  const there = served === null ? 'an older release' : `Headgate ${served}`;
-  const detail = `this command is Headgate ${release}, the server runs ${there} (${ofConfig}). Install the same release on both sides`;
+  const detail = `this command is Headgate ${release}, the server runs Headgate ${served} (${ofConfig}). Install the same release on both sides`;
   return { check, result: 'failed', detail };
 }
 

@@ -19,8 +19,8 @@ const DETAIL_LENGTH_MAX = 300;
 /** Default data folder of `headgate serve`. */
 const DATA_FOLDER = '.headgate';
 
-/** First words of faults on the start page, as in `home.ts`. The last three are those of older releases. */
-const IS_MISSING = /^(?:MISSING|UNUSABLE|DISABLED|UNREACHABLE|REFUSED|CLOSED|OUT OF REACH)/;
+/** First words of faults on the start page, as in `home.ts`. */
+const IS_MISSING = /^(?:MISSING|UNUSABLE|DISABLED|UNREACHABLE)/;
 
 export interface DoctorOptions {
   /** Model of the test call, which requests one token. Absent: no test call. */
@@ -122,13 +122,12 @@ async function providerFindings(
   for (const each of upstreams) {
     const isUsed = each.configured !== null || each.secret !== null || each.groups.length > 0;
     if (!each.enabled || !(isUsed || options.all)) continue;
-    if (each.secret?.is_set === false) {
+    if (each.secret !== null && each.secret.fault !== null) {
       const { name, fault, set_with: how } = each.secret;
       findings.push({
         check: each.id,
         result: 'missing',
-        // Older releases send no `fault`.
-        detail: `the secret \`${name}\` ${fault ?? 'is not set'}. Set it: ${how}`,
+        detail: `the secret \`${name}\` ${fault}. Set it: ${how}`,
       });
     }
     if (each.secret !== null && options.key === null) {

@@ -65,20 +65,17 @@ function waitsOf({
   ];
 }
 
-/** Reads the attention list of one group or of all groups. null means that the server runs an older release. */
+/** Reads the attention list of one group or of all groups. */
 async function readAttention(
   { admin }: CliTarget,
   group: string | undefined,
-): Promise<readonly Attention[] | null> {
-  const answer = await admin('getAttention', {});
-  if (!answer.ok && answer.status === 404) return null;
-  const { attention } = taken(answer);
+): Promise<readonly Attention[]> {
+  const { attention } = taken(await admin('getAttention', {}));
   return group === undefined ? attention : attention.filter((one) => one.group === group);
 }
 
 /** Prints the attention list, one line for each entry with its advice. The most severe entry is first. */
-function showAttention(output: Output, attention: readonly Attention[] | null): void {
-  if (attention === null) return;
+function showAttention(output: Output, attention: readonly Attention[]): void {
   if (attention.length === 0) return output.note('Needs attention: nothing.');
   output.note(`Needs attention: ${attention.length}`);
   noteAll(
@@ -156,8 +153,7 @@ async function allWaiters(target: CliTarget, group: string | undefined) {
     const list = await takenOf(target, name, answer);
     const { waiters, unreachable } = list;
     const items = waiters.map((waiter) => ({ group: name, ...waiter }));
-    // Older releases do not send `waiting_elsewhere`.
-    return { name, items, unreachable, elsewhere: list.waiting_elsewhere ?? [] };
+    return { name, items, unreachable, elsewhere: list.waiting_elsewhere };
   });
   // Without a group, calls that wait elsewhere are already in the list of the other group.
   const elsewhere = group === undefined ? [] : lists.flatMap((list) => list.elsewhere);

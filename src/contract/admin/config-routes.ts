@@ -177,7 +177,7 @@ export const CONFIG_ROUTES = routes({
     answers: {
       200: z.object({
         id: z.string().describe('Random name of the isolate.'),
-        release: z.string().exactOptional().describe('Release of Headgate. Absent before 0.1.0.'),
+        release: z.string().describe('Release of Headgate.'),
         config_reads: z
           .int()
           .min(0)

@@ -126,13 +126,13 @@ it.each<[string, Partial<typeof NOTHING> | { attention: unknown[] }, string, Reg
 it('ends with 0 if all is well, and with 1 for another release', async () => {
   const now = { ...NOTHING, at: new Date().toISOString() };
   expect((await doctorWith({ '/admin/api/attention': now })).code).toBe(0);
-  const older = await doctorWith({
+  const other = await doctorWith({
     '/admin/api/attention': now,
-    '/admin/api/isolate': { id: 'one', config_reads: 1, config_waits: 0 },
+    '/admin/api/isolate': { id: 'one', release: '0.2.0', config_reads: 1, config_waits: 0 },
   });
-  expect(older.code).toBe(1);
-  expect(older.findings.find(({ check }) => check === 'versions')?.['detail']).toContain(
-    'the server runs an older release',
+  expect(other.code).toBe(1);
+  expect(other.findings.find(({ check }) => check === 'versions')?.['detail']).toContain(
+    'the server runs Headgate 0.2.0',
   );
 });
 
