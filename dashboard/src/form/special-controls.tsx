@@ -146,12 +146,9 @@ export function SaturatedControl({ value, attributes, onChange }: ControlProps) 
           <Part
             label="Time to first token (except the last)"
             unit="ms"
-            value={spill['first_token_ms'] ?? spill['first_byte_ms']}
+            value={spill['first_token_ms']}
             isOptional
-            onChange={(within) => {
-              const { first_token_ms: _, ...rest } = spill;
-              onChange({ ...rest, first_byte_ms: within });
-            }}
+            onChange={(within) => onChange({ ...spill, first_token_ms: within })}
           />
         </div>
       )}

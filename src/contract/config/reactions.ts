@@ -139,12 +139,7 @@ export const onSaturatedSchema = z.union([
     }),
     first_token_ms: z.int().min(1).max(3_600_000).optional().meta({
       description:
-        'Maximum time to the first content at each upstream except the last. Then the call goes to the next one. The canceled attempt may still cost money. Comments, pings and other events before the content do not count. Defaults to `first_byte_ms`.',
-      unit: 'ms',
-    }),
-    first_byte_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({
-      description:
-        'The older name of `first_token_ms`, with the same meaning. null means no maximum.',
+        'Maximum time to the first content at each upstream except the last. Then the call goes to the next one. The canceled attempt may still cost money. Comments, pings and other events before the content do not count. Absent means no maximum.',
       unit: 'ms',
     }),
   }),

@@ -12,8 +12,8 @@ describe('the short form', () => {
   });
 
   it.each([
-    [{ spill_to: ['a', { upstream: 'b' }], after_ms: 0, first_byte_ms: null }, ['a', 'b']],
-    [{ spill_to: [{ upstream: 'a', model: 'm' }], after_ms: 5, first_byte_ms: 7 }, ['a']],
+    [{ spill_to: ['a', { upstream: 'b' }], after_ms: 0 }, ['a', 'b']],
+    [{ spill_to: [{ upstream: 'a', model: 'm' }], after_ms: 5, first_token_ms: 7 }, ['a']],
   ])('leaves out the defaults of spilling: %j', (saturated, upstreams) => {
     const group = groupSchema.parse({ name: 'g', on_saturated: saturated });
     const short = shortGroup(group) as { readonly on_saturated: object };
