@@ -7,17 +7,6 @@ import { requirePools } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';
 
-/** Defaults for fields that objects of the release before do not report, in the minutes after a deploy. */
-const UNKNOWN = {
-  queued_by_lane: { high: 0, normal: 0, low: 0 },
-  draining: false,
-  dry_run: false,
-  would_wait_total: 0,
-  idle_ms: 0,
-  wait_p50_ms: null,
-  wait_p95_ms: null,
-};
-
 /** Active groups are queried. Idle ones are shown as they last reported. */
 export function addStatusRoutes(app: AdminApp): void {
   serve(app, 'getStatus', async ({ context }) => {
@@ -55,7 +44,7 @@ async function statusOf(
     context.env,
     directory,
     pools,
-    async (pool) => ({ ...UNKNOWN, ...(await pool.status()) }),
+    (pool) => pool.status(),
     ({ status }) => status,
   );
   context.executionCtx.waitUntil(forgetIdle(context.env, directory, asked));

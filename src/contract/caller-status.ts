@@ -28,9 +28,7 @@ const waitingSchema = z.object({
       'Estimated remaining wait. null if it is unknown because no call has ended for a long time, or because an operator ends the wait.',
     unit: 'ms',
   }),
-  waits_for: waitCauseSchema
-    .exactOptional()
-    .describe('Current wait reason. Absent if it is unknown.'),
+  waits_for: waitCauseSchema.describe('Current wait reason.'),
   needs: z
     .array(z.string())
     .exactOptional()

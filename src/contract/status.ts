@@ -292,6 +292,10 @@ const latelySchema = z
   })
   .describe('Results of the calls of the last 10 minutes.');
 
+/** The meaning of `stalled_ms`. */
+export const STALLED =
+  'Time since the last call ended, if calls hold slots and none has ended for so long that waits cannot be estimated. null otherwise. The longest if there are several pools.';
+
 /** The state of a pool except its name. Figures of several pools are added up. */
 export const gaugesSchema = z.object({
   limit: limitStatusSchema.describe('Slot limit. In a split group, that of each partition.'),
@@ -331,16 +335,15 @@ export const gaugesSchema = z.object({
   waiting_for: totals
     .exactOptional()
     .describe(
-      'Queued calls by their current wait reason, counting the first 2,000 of each pool. Absent if there are none, or if the pool runs an older release.',
+      'Queued calls by their current wait reason, counting the first 2,000 of each pool. Absent if there are none.',
     ),
   needed_elsewhere: totals
     .exactOptional()
     .describe(
       'Number of queued calls, by the other pools in which they also need slots and hold none yet. Absent if there are none.',
     ),
-  stalled_ms: ms.nullable().exactOptional().meta({
-    description:
-      'Time since the last call ended, if calls hold slots and none has ended for so long that waits cannot be estimated. null otherwise. The longest if there are several pools. Absent if the pool runs an older release.',
+  stalled_ms: ms.nullable().meta({
+    description: STALLED,
     unit: 'ms',
   }),
   oldest_wait_ms: ms.meta({
@@ -457,9 +460,7 @@ export const gaugesSchema = z.object({
   last_hour: lastHourSchema,
   lately: latelySchema
     .exactOptional()
-    .describe(
-      'Results of the calls of the last 10 minutes. Absent if there were none, or the pool runs an older release.',
-    ),
+    .describe('Results of the calls of the last 10 minutes. Absent if there were none.'),
   as_of: instant
     .exactOptional()
     .describe(
@@ -518,9 +519,7 @@ export const waiterInfoSchema = z.object({
       'Estimated remaining wait. null if it is unknown. See `stalled_ms` of the group, and `waits_for`.',
     unit: 'ms',
   }),
-  waits_for: waitCauseSchema
-    .exactOptional()
-    .describe('Current wait reason. Absent if the pool runs an older release.'),
+  waits_for: waitCauseSchema.describe('Current wait reason.'),
   scope: callScopeSchema
     .exactOptional()
     .describe('Calls to which this reason applies. Absent if it applies to all calls.'),
@@ -552,23 +551,6 @@ export const waiterInfoSchema = z.object({
       'Member that it waits for, by affinity, although another one has room. Absent if there is none.',
     ),
 });
-
-/** Values for fields that a pool of the previous release does not report. */
-export const NOT_REPORTED_BEFORE = {
-  cooldown_ms: 0,
-  unclaimed: 0,
-  unclaimed_until: null,
-  lent: 0,
-  upstreams: [],
-  budget_spent: null,
-  rate_used_up: null,
-  last_hour: {
-    granted: 0,
-    rejected: {},
-    refusals: {},
-    steps: { refused: [], wait_p95_ms: [] },
-  },
-} as const;
 
 export type PauseStatus = Frozen<z.output<typeof pauseSchema>>;
 export type PoolStatus = Frozen<z.output<typeof poolStatusSchema>>;

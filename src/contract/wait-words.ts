@@ -23,7 +23,7 @@ const CAP_WORDS: Readonly<Record<NonNullable<WaiterInfo['cap']>, string>> = {
 };
 
 /**
- * Describes what a queued call waits for. `–` if an object of an older release did not report it.
+ * Describes what a queued call waits for.
  *
  * @param about the calls that the reason applies to, in words. Absent if they are all calls.
  */
@@ -31,7 +31,6 @@ export function waitWords(
   { waits_for: cause, cap, needs = [] }: Pick<WaiterInfo, 'waits_for' | 'cap' | 'needs'>,
   about?: string,
 ): string {
-  if (cause === undefined) return '–';
   const others = needs.map((pool) => pool.split('#', 1)[0]).join(', ');
   const what = cap === undefined ? WORDS[cause] : CAP_WORDS[cap];
   if (cause === 'elsewhere' && others !== '') return `a slot in ${others}`;

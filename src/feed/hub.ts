@@ -147,7 +147,7 @@ export class Hub {
     reader.send(eventBytes('detail', picture.detail(group, this.#now())));
   }
 
-  /** Reads the latest warnings of all pools. Returns none if the directory is of an older release or unreachable. */
+  /** Reads the latest warnings of all pools. Returns none if the directory is unreachable. */
   async #readWarnings(most = WARNINGS_MAX): Promise<readonly Warning[]> {
     try {
       return await directoryOf(this.#env).warnings(most);

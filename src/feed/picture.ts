@@ -1,10 +1,5 @@
 import { DETAIL_ROWS_MAX, withoutAges, type PoolReport } from '../contract/rpc/feed-rpc.ts';
-import {
-  NOT_REPORTED_BEFORE,
-  type LeaseInfo,
-  type PoolStatus,
-  type WaiterInfo,
-} from '../contract/status.ts';
+import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import { instant } from '../core/words/ids.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { groupNames, namesWithWaiting, statusOfGroups } from '../overview/all-groups.ts';
@@ -224,14 +219,11 @@ function aged(status: PoolStatus, sinceMs: number): PoolStatus {
     queued,
     oldest_wait_ms,
     idle_ms,
-  } = {
-    ...NOT_REPORTED_BEFORE,
-    ...status,
-  };
-  const { stalled_ms: stalledMs } = status;
+    stalled_ms: stalledMs,
+  } = status;
   return {
     ...status,
-    ...(typeof stalledMs === 'number' && { stalled_ms: stalledMs + sinceMs }),
+    ...(stalledMs !== null && { stalled_ms: stalledMs + sinceMs }),
     oldest_wait_ms: queued > 0 ? oldest_wait_ms + sinceMs : oldest_wait_ms,
     idle_ms: in_use + cooling + orphaned + lent + queued === 0 ? idle_ms + sinceMs : idle_ms,
   };

@@ -64,7 +64,7 @@ export function attentionNow(
   });
 }
 
-/** Reads the last warnings of all pools. Returns none if the directory is unreachable or of an older release. */
+/** Reads the last warnings of all pools. Returns none if the directory is unreachable. */
 async function readWarnings(env: Env): Promise<readonly Warning[]> {
   try {
     return await directoryOf(env).warnings(WARNINGS_MAX);

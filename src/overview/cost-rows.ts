@@ -22,8 +22,7 @@ export function costRows(pools: readonly StoredCosts[], by: CostsBy): CostRow[] 
       if (costs.days.length > 0) add(group, totalOf(costs));
       continue;
     }
-    // Lines of an older release have no team.
-    for (const line of costs.lines) add(line[by] ?? null, line);
+    for (const line of costs.lines) add(line[by], line);
     if (costs.rest !== null) rest = addSums(rest ?? NO_COSTS, costs.rest);
   }
   const all = [...rows].map(([name, sums]) => ({

@@ -54,7 +54,7 @@ async function poolsInUse(env: Env, directory: Directory): Promise<PlacedPool[]>
   const isAsked = (pool: PlacedPool): boolean => {
     const of = known?.get(poolKey(pool));
     if (of !== undefined) return of.said === null;
-    // The pool was listed by an older release, or the directory does not report presence.
+    // The directory did not respond, or has no report of a listed pool.
     return known === null || directory.listed.has(poolKey(pool));
   };
   const awake = [...(known?.values() ?? [])].filter(({ said }) => said === null);

@@ -1,6 +1,6 @@
 import { isHeld, switchesInForce, switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
-import { NOT_REPORTED_BEFORE, type PoolStatus, type SpendStatus } from '../contract/status.ts';
+import type { PoolStatus, SpendStatus } from '../contract/status.ts';
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import type { RefusalCount } from '../contract/refusals.ts';
 import { plural } from '../core/words/figures.ts';
@@ -36,11 +36,7 @@ export function groupStatus(
   refusedHere: readonly RefusalCount[] = [],
 ): GroupStatus | null {
   const group = definedGroup(config, name) ?? null;
-  const shown = replies
-    .map((one) =>
-      'error' in one ? one : { ...one, answer: { ...NOT_REPORTED_BEFORE, ...one.answer } },
-    )
-    .filter((one) => takesCalls(one.pool, config) || isBusy(one));
+  const shown = replies.filter((one) => takesCalls(one.pool, config) || isBusy(one));
   const kind = kindOf(name, group);
   const set = group ?? (kind === 'automatic' ? switchesInForce(config, name) : null);
   const isKept = group !== null || isHeld(switchesOf(config, name));
@@ -119,7 +115,10 @@ function isDefined({ configured, effective, source }: PoolGauges['limit']): bool
 /** Fields that apply to the whole group and are not added up. */
 type GroupWideField = 'limit' | 'paused' | 'draining' | 'dry_run';
 
-function totals(all: readonly PoolStatus[]): Omit<PoolGauges, GroupWideField> {
+type GroupTotals = Omit<PoolGauges, GroupWideField | 'stalled_ms'> &
+  Pick<GroupStatus, 'stalled_ms'>;
+
+function totals(all: readonly PoolStatus[]): GroupTotals {
   const pools = separateMembers(separateAbout(all));
   const sum = (of: (pool: PoolStatus) => number) =>
     pools.reduce((total, pool) => total + of(pool), 0);

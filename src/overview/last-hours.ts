@@ -1,9 +1,14 @@
-import { NOT_REPORTED_BEFORE, type LastHour } from '../contract/status.ts';
+import type { LastHour } from '../contract/status.ts';
 import { longest, sumUp } from './joins.ts';
 
 const HOUR_MS = 3_600_000;
 
-export const NOTHING_LATELY: LastHour = NOT_REPORTED_BEFORE.last_hour;
+export const NOTHING_LATELY: LastHour = {
+  granted: 0,
+  rejected: {},
+  refusals: {},
+  steps: { refused: [], wait_p95_ms: [] },
+};
 
 export function joinLastHours(all: readonly LastHour[]): LastHour {
   const length = Math.max(0, ...all.map(({ steps }) => steps.refused.length));
@@ -32,6 +37,6 @@ function sumOfKnown(counts: readonly (number | null | undefined)[]): number | nu
 }
 
 /** Returns the last hour of an idle pool as it reported it, until the pool has been idle for an hour. */
-export function restingHour(reported: LastHour = NOTHING_LATELY, idleMs: number): LastHour {
+export function restingHour(reported: LastHour, idleMs: number): LastHour {
   return idleMs < HOUR_MS ? reported : NOTHING_LATELY;
 }

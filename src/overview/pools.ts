@@ -27,8 +27,8 @@ const ANSWER_MS_MAX = 5_000;
 /** The configuration and the list of pools, at one version. */
 export interface Directory {
   readonly version: number;
-  /** Changes with everything except the pools. null from a directory that does not support tags yet. */
-  readonly tag: string | null;
+  /** Changes with everything except the pools. */
+  readonly tag: string;
   readonly config: Config;
   readonly fingerprintKey: string;
   readonly temporary: readonly TemporaryField[];
@@ -49,14 +49,11 @@ export async function readDirectory(env: Env, known: Directory | null = null): P
   const [snapshot, listed, refusals] = await Promise.all([
     directoryOf(env).snapshot(known?.tag ?? null),
     directoryOf(env).pools(),
-    // A directory of an older release counts no refusals.
-    directoryOf(env)
-      .refusals(steadyClock.now() - NOTHING_LATELY_AFTER_MS)
-      .catch(() => []),
+    directoryOf(env).refusals(steadyClock.now() - NOTHING_LATELY_AFTER_MS),
   ]);
   const current = snapshot ?? known;
   if (current === null) throw new Error('The directory returned no configuration.');
-  const { version, tag = null, config, fingerprintKey, temporary = [] } = current;
+  const { version, tag, config, fingerprintKey, temporary = [] } = current;
   const own = config.groups.flatMap((group) => ownPool(group) ?? []);
   const pools = new Map([...own, ...listed].map((pool) => [poolKey(pool), pool]));
   const keys = new Set(listed.map(poolKey));
@@ -112,7 +109,7 @@ export async function readUnasked(
 
 /**
  * Returns the keys of the pools that must be queried, and makes pools that come into use notify the hub of the
- * dashboards. null means all pools, because the directory is unreachable or of an older release.
+ * dashboards. null means all pools, because the directory is unreachable.
  */
 export async function readAwake(env: Env, span: WatchSpan): Promise<ReadonlySet<string> | null> {
   try {
@@ -124,7 +121,7 @@ export async function readAwake(env: Env, span: WatchSpan): Promise<ReadonlySet<
   }
 }
 
-/** Reads the stored reports of pools, by their keys. null if the directory is unreachable or of an older release. */
+/** Reads the stored reports of pools, by their keys. null if the directory is unreachable. */
 export async function readPresence(env: Env): Promise<ReadonlyMap<string, StoredPool> | null> {
   try {
     const known = await within(ANSWER_MS_MAX, directoryOf(env).presence());

@@ -33,10 +33,13 @@ export function untouched(group: GroupConfig, now: InstantMs): PoolMetrics {
     left_total: 0,
     moved_total: 0,
     ended_total: {},
+    cut_total: {},
+    reports_total: {},
     input_tokens_total: 0,
     output_tokens_total: 0,
     cost_usd_total: 0,
     warnings_total: {},
+    violations_total: {},
   };
 }
 
@@ -172,8 +175,7 @@ function byGroup(
 
 /** Keeps a reported spent budget until its period ends, or until the budget is raised or removed. */
 function restingBudget(
-  // Reports of an older release have no such field.
-  reported: PoolStatus['budget_spent'] = null,
+  reported: PoolStatus['budget_spent'],
   group: GroupConfig | undefined,
   reportedAt: InstantMs,
   now: InstantMs,

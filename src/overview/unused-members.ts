@@ -19,7 +19,7 @@ const NOTHING_SPENT = { hour_usd: 0, day_usd: 0, month_usd: 0, reserved_usd: 0 }
 
 /** Returns the members of a group that was never used, as its pool would report them. */
 export function untouchedMembers({ members }: GroupConfig, now: InstantMs): MembersStatus {
-  if ((members ?? []).length === 0) return {};
+  if (members.length === 0) return {};
   return { members: members.map((member) => untouched(member, now)), affinity: NO_AFFINITY };
 }
 
@@ -45,7 +45,7 @@ export function restingMembers(
 ): MembersStatus | (MembersStatus & Pick<PoolStatus, 'limit'>) {
   const { members: reported = [], affinity = NO_AFFINITY } = report.metrics.status;
   const before = new Map(reported.map((member) => [member.id, member]));
-  const members = (group.members ?? []).map((config) => {
+  const members = group.members.map((config) => {
     const fresh = untouched(config, now, report.memberRates?.[memberIdOf(config)]);
     const known = before.get(fresh.id);
     return known === undefined ? fresh : resting(known, fresh, instant(report.at), now);

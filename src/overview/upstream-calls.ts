@@ -23,8 +23,7 @@ function joined(a: UpstreamCallsStatus, b: UpstreamCallsStatus): UpstreamCallsSt
 
 /** Returns the upstreams of an idle pool from its last report. Nothing is in flight, and the day may have ended. */
 export function restingUpstreams(
-  // Reports of an older release have no such field.
-  reported: readonly UpstreamCallsStatus[] = [],
+  reported: readonly UpstreamCallsStatus[],
   reportedAt: InstantMs,
   now: InstantMs,
 ): UpstreamCallsStatus[] {

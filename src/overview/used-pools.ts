@@ -19,13 +19,7 @@ export async function usedSince(
 ): Promise<PlacedPool[]> {
   const [known, past] = await within(
     ANSWER_MS_MAX,
-    Promise.all([
-      directoryOf(env).presence(),
-      // A directory of an older release lists no past pools.
-      directoryOf(env)
-        .pastPools(fromMs)
-        .catch(() => []),
-    ]),
+    Promise.all([directoryOf(env).presence(), directoryOf(env).pastPools(fromMs)]),
   );
   const usedAt = new Map<string, { readonly pool: PlacedPool; readonly at: number }>();
   const note = (pool: PlacedPool, at: number): void => {

@@ -3,19 +3,22 @@ import type { PoolStatus } from '../contract/status.ts';
 import { sumUp } from './joins.ts';
 import type { PoolReply } from './pools.ts';
 
-type WaiterGauges = Pick<PoolStatus, 'waiting_for' | 'needed_elsewhere' | 'stalled_ms'>;
+type NeededElsewhere = Pick<PoolStatus, 'needed_elsewhere'>;
+type WaiterGauges = NeededElsewhere & Pick<PoolStatus, 'waiting_for' | 'stalled_ms'>;
 
-export function joinWaiting(pools: readonly WaiterGauges[]): WaiterGauges {
+/** Joins what the waiters of several pools wait for. Without a pool, it is unknown whether calls end. */
+export function joinWaiting(
+  pools: readonly WaiterGauges[],
+): Omit<WaiterGauges, 'stalled_ms'> & Pick<GroupStatus, 'stalled_ms'> {
   const causes = pools.flatMap(({ waiting_for: counts }) => (counts === undefined ? [] : [counts]));
   const needed = pools.flatMap(({ needed_elsewhere: counts }) =>
     counts === undefined ? [] : [counts],
   );
   const stalledMs = pools.flatMap(({ stalled_ms: ms }) => ms ?? []);
-  const isReported = pools.some(({ stalled_ms: ms }) => ms !== undefined);
   return {
     ...(causes.length > 0 && { waiting_for: sumUp(causes) }),
     ...(needed.length > 0 && { needed_elsewhere: sumUp(needed) }),
-    ...(isReported && { stalled_ms: stalledMs.length === 0 ? null : Math.max(...stalledMs) }),
+    ...(pools.length > 0 && { stalled_ms: stalledMs.length === 0 ? null : Math.max(...stalledMs) }),
   };
 }
 
@@ -24,7 +27,7 @@ export function joinWaiting(pools: readonly WaiterGauges[]): WaiterGauges {
  * the pools of that group report which other groups its waiters need.
  */
 export function waitingElsewhere(
-  replies: readonly PoolReply<WaiterGauges>[],
+  replies: readonly PoolReply<NeededElsewhere>[],
 ): ReadonlyMap<string, NonNullable<GroupStatus['waiting_elsewhere']>> {
   const found = new Map<string, Map<string, number>>();
   for (const one of replies) {
@@ -44,7 +47,7 @@ export function waitingElsewhere(
   );
 }
 
-export function groupsNeeded({ needed_elsewhere: needed = {} }: WaiterGauges): string[] {
+export function groupsNeeded({ needed_elsewhere: needed = {} }: NeededElsewhere): string[] {
   return Object.keys(needed).map(groupOfPool);
 }
 

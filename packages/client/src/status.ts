@@ -39,8 +39,8 @@ export interface CallerGroupStatus {
      * Estimated remaining wait. null if unknown: no call has ended for a long time, or an operator must end the wait.
      */
     readonly estimate_ms: number | null;
-    /** Current wait reason, such as `slots`. Older releases of Headgate do not send it. */
-    readonly waits_for?: string;
+    /** Current wait reason, such as `slots`. */
+    readonly waits_for: string;
     /** Other groups whose slots it also needs. Absent if there are none. */
     readonly needs?: readonly string[];
     readonly waited_ms: number;

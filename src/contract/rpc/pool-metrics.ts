@@ -17,15 +17,15 @@ export interface PoolMetrics {
   readonly moved_total: number;
   /** By outcome. Expired leases are counted in the status. */
   readonly ended_total: Readonly<Partial<Record<LeaseOutcome, number>>>;
-  /** By reason. Absent from an older release. */
-  readonly cut_total?: Readonly<Partial<Record<CutReason, number>>>;
-  /** Reports of lease holders, by outcome. Absent from an older release. */
-  readonly reports_total?: Readonly<Partial<Record<ReportEnd, number>>>;
+  /** By reason. */
+  readonly cut_total: Readonly<Partial<Record<CutReason, number>>>;
+  /** Reports of lease holders, by outcome. */
+  readonly reports_total: Readonly<Partial<Record<ReportEnd, number>>>;
   readonly input_tokens_total: number;
   readonly output_tokens_total: number;
   readonly cost_usd_total: number;
-  /** Violated invariants. Each violation is also reported. Absent from an older release. */
-  readonly violations_total?: Readonly<Record<Invariant, number>>;
+  /** Violated invariants. Each violation is also reported. Empty if the pool was never used. */
+  readonly violations_total: Readonly<Partial<Record<Invariant, number>>>;
   /** Slots in use, by the kind of their holders. Absent if calls hold all of them. */
   readonly slots_by_kind?: Readonly<Partial<Record<HoldKind, number>>>;
   /** Queued calls that a scope holds, by kind of scope. Absent if there are none. */

@@ -1,5 +1,5 @@
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
-import { NOT_REPORTED_BEFORE, type PoolStatus, type ScopeStatus } from '../../contract/status.ts';
+import type { PoolStatus, ScopeStatus } from '../../contract/status.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import { definedGroup } from '../../routing/key-groups.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
@@ -63,7 +63,7 @@ function addPool(to: Exposition, labels: Labels, one: PoolReply<PoolMetrics>): v
 }
 
 function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
-  const status = { ...NOT_REPORTED_BEFORE, ...metrics.status };
+  const { status } = metrics;
   const { limit, rates, spend } = status;
   const isOfAll = status.about === undefined;
   // A limit learned for only some calls does not apply to the others.
@@ -157,7 +157,7 @@ function addCounters(to: Exposition, labels: Labels, metrics: PoolMetrics): void
   to.add(families.MOVED, labels, metrics.moved_total);
   const ended = { ...metrics.ended_total, expired: status.expired_total };
   to.addEach(families.ENDED, labels, 'outcome', ended);
-  to.addEach(families.CUT, labels, 'reason', metrics.cut_total ?? {});
+  to.addEach(families.CUT, labels, 'reason', metrics.cut_total);
   to.add(families.RESURRECTED, labels, status.resurrected_total);
   to.addEach(families.REFUSALS, labels, 'kind', status.refusals_total);
   to.addEach(families.TOKENS, labels, 'direction', {
@@ -167,7 +167,7 @@ function addCounters(to: Exposition, labels: Labels, metrics: PoolMetrics): void
   to.add(families.COST, labels, metrics.cost_usd_total);
   to.add(families.PASSED, labels, status.passed_unlimited_total);
   to.add(families.WOULD_WAIT, labels, status.would_wait_total);
-  to.addEach(families.REPORTS, labels, 'result', metrics.reports_total ?? {});
-  to.addEach(families.VIOLATIONS, labels, 'invariant', metrics.violations_total ?? {});
+  to.addEach(families.REPORTS, labels, 'result', metrics.reports_total);
+  to.addEach(families.VIOLATIONS, labels, 'invariant', metrics.violations_total);
   to.addEach(families.WARNINGS, labels, 'kind', metrics.warnings_total);
 }

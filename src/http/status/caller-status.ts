@@ -132,7 +132,7 @@ function groupOf(
       ticket: waiter.ticket,
       position: waiter.position,
       estimate_ms: waiter.estimate_ms,
-      ...(waiter.waits_for !== undefined && { waits_for: waiter.waits_for }),
+      waits_for: waiter.waits_for,
       ...(waiter.needs !== undefined && { needs: waiter.needs.map(groupOfPool) }),
       waited_ms: waiter.waited_ms,
       lane: waiter.lane,

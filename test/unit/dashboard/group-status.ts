@@ -15,6 +15,7 @@ export function groupStatus(changes: Partial<GroupView> = {}): GroupView {
     lent: 0,
     queued: 0,
     queued_by_lane: { high: 0, normal: 0, low: 0 },
+    stalled_ms: null,
     oldest_wait_ms: 0,
     wait_p50_ms: null,
     wait_p95_ms: null,
@@ -60,7 +61,8 @@ export function partitionStatus(
     overlaps_with: _o,
     partitions: _p,
     error: _e,
+    stalled_ms = null,
     ...gauges
   } = groupStatus(changes);
-  return { ...gauges, partition };
+  return { ...gauges, stalled_ms, partition };
 }

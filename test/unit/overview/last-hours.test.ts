@@ -31,10 +31,9 @@ it('a pool in which nothing was changes nothing', () => {
   expect(joinLastHours([])).toEqual(NOTHING_LATELY);
 });
 
-it('what a pool that rests has said holds for an hour, and an older one said nothing', () => {
+it('what a pool that rests has said holds for an hour', () => {
   expect(restingHour(BUSY, 3_599_999)).toBe(BUSY);
   expect(restingHour(BUSY, 3_600_000)).toEqual(NOTHING_LATELY);
-  expect(restingHour(undefined, 0)).toEqual(NOTHING_LATELY);
 });
 
 it('steps before a pool recorded anything are unknown, unless another pool did', () => {

@@ -63,9 +63,9 @@ describe('what the waiters of several pools wait for', () => {
     });
   });
 
-  it('is not known of pools of an older release', () => {
-    expect(joinWaiting([{}])).toEqual({});
-    expect(joinWaiting([{}, { stalled_ms: null }])).toEqual({ stalled_ms: null });
+  it('is not known without a pool', () => {
+    expect(joinWaiting([])).toEqual({});
+    expect(joinWaiting([{ stalled_ms: null }])).toEqual({ stalled_ms: null });
   });
 });
 
@@ -79,7 +79,6 @@ it.each([
     'a slot, and key:ci, team:ml',
   ],
   [{ waits_for: 'elsewhere', needs: ['key:ci'] }, undefined, 'a slot in key:ci'],
-  [{}, undefined, '–'],
 ] as const)('a waiter says in words what it waits for', (waiter, about, words) => {
   expect(waitWords(waiter, about)).toBe(words);
 });
