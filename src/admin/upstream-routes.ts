@@ -240,7 +240,7 @@ function healthOf(groups: readonly RepresentativeGroup[]) {
   };
 }
 
-/** Returns whether an automatic group was called before its pool stored its upstreams. It has only one upstream. */
+/** Whether an automatic group had calls, none of which reached its only upstream. Its pool then lists none. */
 function wasCalledBefore({ name, upstreams, granted_total: granted }: GroupStatus): boolean {
   return name.startsWith(AUTO_PREFIX) && upstreams.length === 0 && granted > 0;
 }

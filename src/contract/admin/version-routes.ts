@@ -31,9 +31,7 @@ const versionSchema = z.object({
   at: z.iso.datetime().describe('Time of its creation.'),
   actor: z
     .string()
-    .describe(
-      'Actor that created it. Empty if a release without stored versions created it. The audit log may then name the actor.',
-    ),
+    .describe('Actor that created it. Empty for version 0, the empty configuration.'),
   action: z.string().describe('Action that created it, such as `group openai-shared: patch`.'),
 });
 
