@@ -62,18 +62,18 @@ it('a lease that is renewed in time outlives every reset of its pool', async () 
   await del(lease);
 });
 
-it('a pool tells an older Worker, which names no instant, when a lease expires by its own clock', async () => {
-  await limitTo([group('back-older', 1)]);
+it('a pool tells a holder that names no instant when a lease expires by its own clock', async () => {
+  await limitTo([group('back-unnamed', 1)]);
   setBack();
-  const asked = request('back-older', 'a', { byId: true, kind: 'lease' });
-  const answer = await pool('back-older').acquire(asked);
+  const asked = request('back-unnamed', 'a', { byId: true, kind: 'lease' });
+  const answer = await pool('back-unnamed').acquire(asked);
   if (answer.kind !== 'granted') throw new Error(answer.kind);
   const { expiresAt = 0, leaseId, attachment } = answer;
   expect(expiresAt - Date.now()).toBeLessThanOrEqual(LEASE_TTL_MS);
   const held = { ...asked, leaseId, attachment };
-  const renewed = await pool('back-older').renew(leaseId, null, held);
+  const renewed = await pool('back-unnamed').renew(leaseId, null, held);
   if (renewed.kind !== 'ok') throw new Error(renewed.kind);
   expect(renewed.expiresAt - Date.now()).toBeLessThanOrEqual(LEASE_TTL_MS);
   expect(renewed.expiresAt).toBeGreaterThan(Date.now());
-  await pool('back-older').release(leaseId, 'unused', null, undefined, held);
+  await pool('back-unnamed').release(leaseId, 'unused', null, undefined, held);
 });
