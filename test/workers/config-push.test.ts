@@ -158,22 +158,6 @@ it('a pool that hangs keeps nobody else waiting, and is told when it is back', a
   await until(() => expect(heardOf(1)).toBe(200));
 });
 
-it('pools of a directory that did not note what it told are told at its first start', async () => {
-  await changeSomething(0);
-  await inside((_instance, { storage }) => {
-    storage.sql.exec(`DROP TABLE pools`);
-    storage.sql.exec(`CREATE TABLE pools (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
-      jurisdiction TEXT NOT NULL, partition_key TEXT,
-      PRIMARY KEY (group_name, object_name, jurisdiction)) WITHOUT ROWID`);
-    storage.sql.exec(`INSERT INTO pools VALUES ('auto:openai', 'auto:openai#p', '', 'p')`);
-  });
-  await abortAllDurableObjects();
-  expect(await directory().pools()).toEqual([
-    { group: 'auto:openai', partition: 'p', jurisdiction: null },
-  ]);
-  await until(() => expect(heard.get('auto:openai#p')).toBe(1));
-});
-
 // The last one, because alarms go by another clock than the one that is set forward here.
 it('one that fails again and again is told every 4 s, while copies are of before', async () => {
   await listPools(1);

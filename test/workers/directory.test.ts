@@ -39,6 +39,15 @@ function request(group: string, partition: string | null, ticketId: string): Acq
     agent: null,
     upstream: 'openai',
     model: 'gpt-4o',
+    sinceVersion: 0,
+    mayAskLater: false,
+    tenant: 'caller',
+    lane: 'normal',
+    slots: 1,
+    agentStartedAt: null,
+    isTry: false,
+    waitsElsewhere: false,
+    parents: [],
     passedUnlimited: 0,
   };
 }
@@ -224,6 +233,7 @@ describe('a change is pushed', () => {
     const waiting = poolOf(env, 'full', null, null).acquire({
       ...request('full', null, 'waiter'),
       configVersion: version,
+      sinceVersion: version,
     });
     await until(async () => {
       expect((await poolOf(env, 'full', null, null).status()).queued).toBe(1);
@@ -245,6 +255,7 @@ describe('a change is pushed', () => {
     const answer = await pool().acquire({
       ...request('leaving', null, 'holder'),
       configVersion: version,
+      sinceVersion: version,
     });
     expect(answer.kind).toBe('granted');
     if (answer.kind !== 'granted') return;

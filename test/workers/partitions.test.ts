@@ -1,6 +1,7 @@
 // The bound on partitions: who shares a pool, for how long, and how idle pools make room again.
 import { abortAllDurableObjects, runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { configSchema } from '../../src/contract/config/config.ts';
 import type { DirectoryRpc, ConfigSnapshot } from '../../src/contract/rpc/directory-rpc.ts';
 import { directoryOf } from '../../src/env.ts';
 import { POOL_IDLE_MS, type AcquireRequest } from '../../src/contract/rpc/group-rpc.ts';
@@ -70,6 +71,15 @@ async function useOnce(group: string, partition: string, ticketId: string): Prom
     agent: null,
     upstream: 'openai',
     model: null,
+    sinceVersion: await newest(),
+    mayAskLater: false,
+    tenant: 'caller',
+    lane: 'normal',
+    slots: 1,
+    agentStartedAt: null,
+    isTry: false,
+    waitsElsewhere: false,
+    parents: [],
     passedUnlimited: 0,
   };
   const answer = await poolOf(env, group, partition, null).acquire(request);
@@ -89,7 +99,7 @@ async function ageBy(group: string, partition: string, ms: number): Promise<void
   );
   const at = Date.now() - ms;
   // One that nobody has used has written nothing.
-  const none = { ended: [], lapsed: [], granted: [] };
+  const none = { ended: [], lapsed: [], granted: [], heirs: [], waiters: 0 };
   const unused = JSON.stringify({ seq: 0, mark: 0, held: 0, since: 0, next: 0, ...none });
   await sql(pool(), `INSERT OR IGNORE INTO bound (place, boot, data) VALUES (301, '', ?)`, unused);
   await sql(pool(), `UPDATE bound SET data = json_set(data, '$.at', ?)`, at);
@@ -153,19 +163,14 @@ describe('a group with too many partitions', () => {
 
   it('starts anew when it is split in another way', async () => {
     const directory = () => directoryNamed('resplit');
-    const groups = (by: 'caller' | 'model') => ({
-      upstreams: [],
-      keys: [],
-      default_upstream: null,
-      cors_origins: [],
-      groups: [{ name: 'g', partition_by: [by] }],
-    });
-    await directory().replace(groups('caller') as never, 0, 'x', 'one');
+    const groups = (by: 'caller' | 'model') =>
+      configSchema.parse({ groups: [{ name: 'g', partition_by: [by] }] });
+    await directory().replace(groups('caller'), 0, 'x', 'one');
     await fill('resplit', 'g', PARTITIONS_MAX);
     await directory().share('g', 'new');
     await sql(directory(), `DELETE FROM pools WHERE partition_key = 'p0'`);
     expect(await directory().share('g', 'new')).toBe(OVERFLOW_PARTITION);
-    await directory().replace(groups('model') as never, 1, 'x', 'two');
+    await directory().replace(groups('model'), 1, 'x', 'two');
     expect(await directory().share('g', 'new')).toBe('new');
   });
 
@@ -288,6 +293,15 @@ describe('an idle partition', () => {
       agent: null,
       upstream: 'openai',
       model: null,
+      sinceVersion: await newest(),
+      mayAskLater: false,
+      tenant: 'caller',
+      lane: 'normal',
+      slots: 1,
+      agentStartedAt: null,
+      isTry: false,
+      waitsElsewhere: false,
+      parents: [],
       passedUnlimited: 0,
     });
     expect(await pool.forget(null)).toBe(false);
