@@ -1,4 +1,4 @@
-// Warnings about a configuration whose WebSockets are refused or bounded and were not before.
+// Warnings about a configuration whose WebSockets are refused or bounded.
 import { expect, it } from 'vitest';
 import { checkConfig } from '../../../../src/config/check-config.ts';
 import { importConfig } from '../../../../src/config/import-config.ts';
