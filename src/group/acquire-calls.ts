@@ -54,7 +54,7 @@ export class AcquireCalls {
     const { shell, link, parked, handOver } = this.#parts;
     const arrivedAt = shell.now();
     const id = ticketId(request.ticketId);
-    const { configVersion, sinceVersion = configVersion } = request;
+    const { configVersion, sinceVersion } = request;
     const isBehind = sinceVersion > link.definition.version;
     if (isBehind || (link.mustRead(configVersion) && this.#isNew(id, request))) {
       await link.catchUp(configVersion);
@@ -76,7 +76,7 @@ export class AcquireCalls {
       kind: 'acquire',
       leaseId: this.#leaseIdFor(id, request),
       sliceMs: request.sliceMs,
-      mayAskLater: request.mayAskLater ?? false,
+      mayAskLater: request.mayAskLater,
       isAnew: request.isAnew ?? false,
       ticket: ticketFrom(request, shell.now(), shell.aheadMs),
     });
@@ -124,7 +124,7 @@ export class AcquireCalls {
    */
   #leaseIdFor(
     id: TicketId,
-    { attempt: requested, byId = false, waitsElsewhere = false }: AcquireRequest,
+    { attempt: requested, byId = false, waitsElsewhere }: AcquireRequest,
   ): LeaseId {
     if (!byId) return leaseIdOf(id, requested);
     const { parked, endedBefore } = this.#parts;

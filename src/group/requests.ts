@@ -29,27 +29,27 @@ const TRANSIT_MS_MAX = 4_000;
 const AHEAD_MS_MAX = 1_000;
 
 /**
- * Builds the core's ticket from an acquire call that arrived at `now`. Fields that older Workers do not send get their
- * defaults here. If the Worker's clock differs, its times are converted.
+ * Builds the core's ticket from an acquire call that arrived at `now`. If the Worker's clock differs, its times are
+ * converted.
  *
  * @param aheadMs how far the clock of `now` is ahead of the wall clock
  */
 export function ticketFrom(request: AcquireRequest, now: InstantMs, aheadMs = 0): Ticket {
-  const { deadlineAt, timeoutMs, agentStartedAt = null, parents = [] } = request;
+  const { deadlineAt, timeoutMs, agentStartedAt, parents } = request;
   const skewMs = skewOf(request, now, aheadMs);
   const byOurs = (at: number): InstantMs => instant(at - skewMs);
   return {
     id: ticketId(request.ticketId),
     holder: holderOf(request),
-    lane: request.lane ?? 'normal',
-    slots: request.slots ?? 1,
+    lane: request.lane,
+    slots: request.slots,
     enqueuedAt: byOurs(request.enqueuedAt),
     agentStartedAt: agentStartedAt === null ? null : byOurs(agentStartedAt),
     deadlineAt: deadlineAt === null ? null : byOurs(deadlineAt),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     wait: request.wait,
-    isTry: request.isTry ?? false,
-    waitsElsewhere: request.waitsElsewhere ?? false,
+    isTry: request.isTry,
+    waitsElsewhere: request.waitsElsewhere,
     ...(request.needs !== undefined && { needs: request.needs }),
     ...(request.hadTurn === true && { hadTurn: true }),
     parents: parents.map(leaseId),
@@ -90,7 +90,7 @@ export function expiryBy(
 }
 
 export function claimFrom(request: ResumeRequest): Claim {
-  const { nested, lent: prefetched, slots = 1, lane = 'normal' } = request;
+  const { nested, lent: prefetched, slots, lane } = request;
   return {
     leaseId: leaseId(request.leaseId),
     ticketId: ticketId(request.ticketId),
@@ -123,10 +123,8 @@ export function toldFrom({ known, used, peak, ended }: PrefetchReport): KeeperRe
     known,
     used,
     peak,
-    ended: ended.map(({ last, lane = 'normal', tenant, ...calls }) => ({
+    ended: ended.map(({ last, ...calls }) => ({
       ...calls,
-      tenant: tenant ?? calls.caller,
-      lane,
       last: last.map(([id, beganMs, endedMs, requestId]) => ({
         leaseId: leaseId(id),
         beganMs,
@@ -152,7 +150,7 @@ export function claimsFrom({ slots, hasLapsed }: GiveBackRequest): Claim[] {
 const SESSION_LENGTH_MAX = 64;
 
 function holderOf(from: AcquireRequest | ResumeRequest): Holder {
-  const { caller, tenant = caller, agent, upstream, model, isolate, kind } = from;
+  const { caller, tenant, agent, upstream, model, isolate, kind } = from;
   const { tier, credential, session, isUnread = false } = from;
   return {
     caller,

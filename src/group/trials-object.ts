@@ -263,7 +263,7 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
 
   async #bringUpToDate(
     pool: VerificationCalls,
-    { group, configVersion, sinceVersion = configVersion }: AcquireRequest,
+    { group, sinceVersion }: AcquireRequest,
   ): Promise<void> {
     const known = this.#read.get(group);
     const isBehind = (known?.definition?.version ?? -1) < sinceVersion;

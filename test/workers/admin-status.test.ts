@@ -51,6 +51,15 @@ async function hold(
     agent: null,
     upstream: 'openai',
     model: 'gpt-4o',
+    sinceVersion: configVersion,
+    mayAskLater: false,
+    tenant: 'caller',
+    lane: 'normal',
+    slots: 1,
+    agentStartedAt: null,
+    isTry: false,
+    waitsElsewhere: false,
+    parents: [],
     passedUnlimited: 0,
   });
   if (answer.kind !== 'granted') throw new Error(JSON.stringify(answer));

@@ -14,7 +14,7 @@ async function acquire(
   more: Partial<AcquireRequest> = {},
 ): Promise<AcquireAnswer> {
   const configVersion = (await directoryOf(env).snapshot(null))?.version ?? 0;
-  const { partition = null } = more;
+  const { partition = null, caller = 'acme' } = more;
   return poolOf(env, group, partition, null).acquire({
     version: 1,
     group,
@@ -27,10 +27,19 @@ async function acquire(
     deadlineAt: null,
     wait: true,
     sliceMs: 60_000,
-    caller: 'acme',
+    caller,
     agent: null,
     upstream: 'openai',
     model: 'gpt-4o',
+    sinceVersion: configVersion,
+    mayAskLater: false,
+    tenant: caller,
+    lane: 'normal',
+    slots: 1,
+    agentStartedAt: null,
+    isTry: false,
+    waitsElsewhere: false,
+    parents: [],
     passedUnlimited: 0,
     ...more,
   });

@@ -38,8 +38,8 @@ export interface AcquireRequest {
   readonly assumed: AssumedLimit | null;
   /** Version of the configuration by which the Worker routed the call. */
   readonly configVersion: number;
-  /** Version of the last change that affects this group in that configuration. Absent means `configVersion`. */
-  readonly sinceVersion?: number;
+  /** Version of the last change that affects this group in that configuration. */
+  readonly sinceVersion: number;
   /** Isolate of the Worker. Calls of one isolate communicate without messages. Absent if unknown. */
   readonly isolate?: string;
   readonly ticketId: string;
@@ -62,8 +62,8 @@ export interface AcquireRequest {
   readonly wait: boolean;
   /** How long the object may park this call, in milliseconds. The Worker polls again before that. */
   readonly sliceMs: number;
-  /** The Worker supports `pending` with `askAgainMs`. If absent, the call is parked. */
-  readonly mayAskLater?: boolean;
+  /** The object may respond `pending` with `askAgainMs`. Otherwise the call is parked. */
+  readonly mayAskLater: boolean;
   /**
    * All earlier acquire calls of the ticket have ended, and the response to one of them was lost. None of them can
    * deliver a lease any more. Set from then on. Absent if some still may.
@@ -74,27 +74,23 @@ export interface AcquireRequest {
   readonly agent: string | null;
   readonly upstream: string;
   readonly model: string | null;
-  /** Tenant for fair sharing. Absent means the caller. */
-  readonly tenant?: string;
-  /** Absent means `normal`. */
-  readonly lane?: Lane;
-  /** Slots that the call takes. Absent means 1. */
-  readonly slots?: number;
-  /** Start of the agent run, in epoch milliseconds. Absent or null if only its id is known. */
-  readonly agentStartedAt?: number | null;
+  /** Tenant for fair sharing. */
+  readonly tenant: string;
+  readonly lane: Lane;
+  /** Slots that the call takes. */
+  readonly slots: number;
+  /** Start of the agent run, in epoch milliseconds. null if at most its id is known. */
+  readonly agentStartedAt: number | null;
   /** An attempt for several groups at once: granted immediately, or `declined` without a trace. */
-  readonly isTry?: boolean;
+  readonly isTry: boolean;
   /** The call needs slots of other groups, too, and may hold these while it waits for them. `confirm` ends that. */
-  readonly waitsElsewhere?: boolean;
-  /**
-   * Names of other pools in which the call needs slots and has none yet. Absent if there are none, or from older
-   * Workers.
-   */
+  readonly waitsElsewhere: boolean;
+  /** Names of other pools in which the call needs slots and has none yet. Absent if there are none. */
   readonly needs?: readonly string[];
   /** The call was granted here before, and released its slot while it waited for another pool. It goes first. */
   readonly hadTurn?: boolean;
   /** Lease ids of the parent call, in any groups. */
-  readonly parents?: readonly string[];
+  readonly parents: readonly string[];
   /** Estimated use of rates and budgets. Absent means one request. */
   readonly estimate?: CallEstimate;
   /** The isolate may start similar calls on prefetched slots. If absent, `granted` has no `lent`. */
@@ -250,11 +246,11 @@ export interface PrefetchReport {
 /** Calls of one kind that ended successfully on prefetched slots. */
 export interface PrefetchedCalls {
   readonly caller: string;
-  readonly tenant?: string;
+  readonly tenant: string;
   readonly agent: string | null;
   readonly upstream: string;
   readonly model: string | null;
-  readonly lane?: Lane;
+  readonly lane: Lane;
   readonly status: number | null;
   readonly calls: number;
   /** Total time for which they held their slots. */
@@ -358,9 +354,9 @@ export interface ResumeRequest {
   readonly partition: string | null;
   readonly assumed: AssumedLimit | null;
   readonly isolate?: string;
-  readonly tenant?: string;
-  readonly lane?: Lane;
-  readonly slots?: number;
+  readonly tenant: string;
+  readonly lane: Lane;
+  readonly slots: number;
   /** Member at which it was granted. Absent if the group had no members. */
   readonly member?: string;
   /** Attachment of the response that holds the lease. The new one is larger. Absent if unknown. */

@@ -26,6 +26,14 @@ function acquire(skewMs: number, sentAt: number | undefined): AcquireRequest {
     agent: 'run',
     upstream: 'u',
     model: null,
+    sinceVersion: 1,
+    mayAskLater: false,
+    tenant: 'c',
+    lane: 'normal',
+    slots: 1,
+    isTry: false,
+    waitsElsewhere: false,
+    parents: [],
     passedUnlimited: 0,
     ...(sentAt === undefined ? {} : { sentAt }),
   };
@@ -99,12 +107,12 @@ describe('the expiry of a lease by the clock of its holder', () => {
     expect(expiryBy(NOW + by, arrivedAt, EXPIRES_AT)).toBe(NOW + by + 42_000);
   });
 
-  it('is by the clock of the object for an older Worker, which names no instant', () => {
+  it('is by the clock of the object for a request that names no instant', () => {
     expect(expiryBy(undefined, NOW, EXPIRES_AT)).toBe(EXPIRES_AT);
   });
 });
 
-it('an older Worker does not say when it asked, and is believed', () => {
+it('the instants of a message that does not say when it was sent are believed', () => {
   const { enqueuedAt } = ticketFrom(acquire(HOUR_MS, undefined), NOW);
   expect(enqueuedAt).toBe(NOW + HOUR_MS - 4_000);
 });

@@ -98,7 +98,7 @@ it('what is lent and what is held is half of the slots at the most', async () =>
 });
 
 it.each([
-  ['of an older Worker', { mayBorrow: false }],
+  ['that may not borrow', { mayBorrow: false }],
   ['of several slots', { slots: 2 }],
 ])('a call %s is lent none', async (_which, fields) => {
   await define(name, LIMIT, { limits: { max_concurrency: LIMIT, max_weight: 2 } } as never, 2);
@@ -207,6 +207,7 @@ it('calls that ended well are counted, charged and remembered as their isolate t
       agent: 'run',
       upstream: 'openai',
       model: 'gpt-4o',
+      lane: 'normal' as const,
       status: 200,
       calls: 3,
       heldMs: 60,

@@ -75,6 +75,15 @@ async function untilReported(version: number): Promise<void> {
       agent: null,
       upstream: 'first',
       model: null,
+      sinceVersion: version - 1,
+      mayAskLater: false,
+      tenant: 'test',
+      lane: 'normal',
+      slots: 1,
+      agentStartedAt: null,
+      isTry: false,
+      waitsElsewhere: false,
+      parents: [],
       passedUnlimited: 0,
     });
     // A slot of nobody would be missing for as long as its lease lasts.

@@ -66,22 +66,32 @@ export function request(
   ticketId: string,
   fields: Partial<AcquireRequest> = {},
 ): AcquireRequest {
+  const { configVersion = Math.max(1, newestVersion()), caller = 'caller' } = fields;
   return {
     version: 1,
     group,
     partition: null,
     assumed: null,
-    configVersion: Math.max(1, newestVersion()),
+    configVersion,
+    sinceVersion: configVersion,
     ticketId,
     attempt: 1,
     enqueuedAt: Date.now(),
     deadlineAt: null,
     wait: true,
     sliceMs: 60_000,
-    caller: 'caller',
+    caller,
     agent: null,
     upstream: 'openai',
     model: 'gpt-4o',
+    mayAskLater: false,
+    tenant: caller,
+    lane: 'normal',
+    slots: 1,
+    agentStartedAt: null,
+    isTry: false,
+    waitsElsewhere: false,
+    parents: [],
     passedUnlimited: 0,
     ...fields,
   };
@@ -133,7 +143,8 @@ export function heldBy(
     ...(nested && { nested }),
     ...(reserved && { reserved }),
   };
-  return { ...request(group, ticketId), leaseId, attachment, ...reported, ...fields };
+  const { caller = 'caller' } = fields;
+  return { ...request(group, ticketId, { caller }), leaseId, attachment, ...reported, ...fields };
 }
 
 /** Lets as many calls end as it takes for a pool to know that they take four seconds each. */
