@@ -16,8 +16,6 @@ import { LANES, type Lane } from '../core/words/ticket.ts';
 
 const DEFAULTS: GroupConfig = groupSchema.parse({ name: 'unconfigured' });
 
-const REACTIONS = { breaker: DEFAULTS.breaker, probe: DEFAULTS.probe };
-
 /** Affinity if the configuration sets none. */
 const AFFINITY = affinitySchema.parse({});
 
@@ -74,18 +72,9 @@ export function definitionFrom(
   if (pushed === null) return { ...UNDEFINED, assumed };
   const { version, routingVersion, weights = {}, paused = false, draining = false } = pushed;
   const { takesNoCalls = false, ownSecrets = {} } = pushed;
-  const config = pushed.config === null ? null : readConfig(JSON.parse(pushed.config));
+  const config = pushed.config === null ? null : (JSON.parse(pushed.config) as GroupConfig);
   const switches = { paused, draining };
   return { version, routingVersion, config, ownSecrets, assumed, weights, switches, takesNoCalls };
-}
-
-/**
- * Parses a stored definition. It may be from an older release, so parsing adds new fields. A definition that does not
- * parse was written and validated by a newer release.
- */
-function readConfig(stored: unknown): GroupConfig {
-  const parsed = groupSchema.safeParse(stored);
-  return parsed.success ? parsed.data : (stored as GroupConfig);
 }
 
 /** Whether a pool was configured and no longer receives calls. Automatic groups never retire. */
@@ -170,8 +159,7 @@ function membersOf(
   { members, ...config }: Pick<GroupConfig, 'members' | 'adaptive' | 'breaker' | 'probe'>,
   ownSecrets: OwnSecrets,
 ): readonly MemberSettings[] {
-  // A definition of an older release that this one never parsed has no members.
-  return (members ?? []).map((member) => ({
+  return members.map((member) => ({
     id: memberId(memberIdOf(member)),
     slotsMax: slotsMaxOf(member.limits),
     isHard: true,
@@ -185,11 +173,10 @@ function membersOf(
   }));
 }
 
-function reactionsOf(
-  config: Pick<GroupConfig, 'breaker' | 'probe'>,
-): Pick<MemberSettings, 'breaker' | 'probesPauses'> {
-  // A definition that was stored by an older release may have neither.
-  const { breaker, probe } = { ...REACTIONS, ...config };
+function reactionsOf({
+  breaker,
+  probe,
+}: Pick<GroupConfig, 'breaker' | 'probe'>): Pick<MemberSettings, 'breaker' | 'probesPauses'> {
   const { threshold, min_calls: callsMin, window_ms: windowMs } = breaker;
   return {
     breaker: {
@@ -223,8 +210,7 @@ function affinityOf({ affinity }: Pick<GroupConfig, 'affinity'>): AffinitySettin
 
 /** Returns which calls of the group are logged. Automatic groups use the defaults. */
 export function callLogOf({ config }: Definition): CallLogConfig {
-  // A definition of an older release that this one never parsed has no log settings.
-  return (config as Partial<GroupConfig> | null)?.log ?? DEFAULTS.log;
+  return (config ?? DEFAULTS).log;
 }
 
 export type WarningBounds = Pick<GroupConfig, 'warn_at' | 'warn_wait_ms'> & {
@@ -234,12 +220,7 @@ export type WarningBounds = Pick<GroupConfig, 'warn_at' | 'warn_wait_ms'> & {
 /** Returns the warning settings of the group. Automatic groups use the defaults. */
 export function warningBoundsOf({ config }: Definition): WarningBounds {
   const { warn_at, warn_wait_ms, queue } = config ?? DEFAULTS;
-  // A definition of an older release that this one never parsed has no thresholds.
-  return {
-    warn_at: warn_at ?? null,
-    warn_wait_ms: warn_wait_ms ?? null,
-    timeoutMs: queue.timeout_ms,
-  };
+  return { warn_at, warn_wait_ms, timeoutMs: queue.timeout_ms };
 }
 
 /** Returns the maximum slots. If any limit is 0, the group grants nothing. */

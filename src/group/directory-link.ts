@@ -24,7 +24,7 @@ const REFRESH_EVERY_MS = 2_000;
  */
 const KNOWN_MS_MAX = 4_000;
 
-/** Value of the row `listed`. Releases up to 0.1.0 wrote `true`, and were not notified of every change. */
+/** Value of the row `listed` while the directory notifies the pool of every change. */
 const REPORTED = 'told';
 
 /** Called when the definition changes. `moved` means that calls may be routed differently. */

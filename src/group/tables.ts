@@ -1,6 +1,6 @@
 type Sql = Pick<SqlStorage, 'exec'>;
 
-/** A table that every pool has, in every release. */
+/** A table that every pool has. */
 const FIRST = 'memory';
 
 /**

@@ -14,7 +14,7 @@ import type {
 import { logEvent } from '../runtime/log.ts';
 import { sharedBy } from '../routing/partition.ts';
 import { poolOf, type PoolLocation } from '../routing/pool.ts';
-import { isVerifiedLater, poolName } from '../contract/pool-name.ts';
+import { poolName } from '../contract/pool-name.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import type { VerifiedPool, VerificationRpc } from '../contract/rpc/verification-rpc.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
@@ -68,9 +68,6 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     super(ctx, env);
     this.#verified = new VerifiedPools(ctx.storage.sql);
     this.#heldById = new HeldById(ctx.storage.sql, this.#timers.clock.now());
-    if (this.#verified.knowsOlder) return;
-    // Pools that have their own objects from an older release stay there. Until they are known, nothing is decided.
-    ctx.blockConcurrencyWhile(() => this.#learnOlder()).catch(() => {});
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer | VerifiedPool> {
@@ -298,20 +295,5 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
       this.#reading.set(group, reading);
     }
     return reading;
-  }
-
-  async #learnOlder(): Promise<void> {
-    try {
-      const directory = directoryOf(this.env);
-      const pools = [...(await directory.pools()), ...(await directory.pastPools(0))];
-      this.#verified.learnOlder(
-        pools.filter(isVerifiedLater).map(({ group, partition }) => poolName(group, partition)),
-      );
-    } catch (error) {
-      logEvent('directory_unreachable', { error: String(error) });
-      // The runtime creates the object again, which asks again. Otherwise an unverified pool would start with a new
-      // budget.
-      throw error;
-    }
   }
 }

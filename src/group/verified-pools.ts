@@ -15,11 +15,6 @@ export class VerifiedPools {
     );
   }
 
-  /** Whether pools of releases without unverified pools have been imported. */
-  get knowsOlder(): boolean {
-    return this.has(OLDER_PARTITIONS);
-  }
-
   has(pool: string): boolean {
     const query =
       'SELECT 1 FROM proved WHERE pool = ?1 UNION ALL SELECT 1 FROM proved_sharing WHERE pool = ?1';
@@ -38,15 +33,4 @@ export class VerifiedPools {
       SHARING_MAX,
     );
   }
-
-  learnOlder(pools: readonly string[]): void {
-    for (const pool of [...pools, OLDER_KEYS, OLDER_PARTITIONS]) this.add(pool);
-  }
 }
-
-/**
- * Markers that older pools have been imported: those of automatic groups, and those of all partitions. No pool has
- * these names.
- */
-const OLDER_KEYS = '';
-const OLDER_PARTITIONS = '#';

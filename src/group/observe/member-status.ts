@@ -39,7 +39,6 @@ export function membersStatus(
 }
 
 function upstreamsOf({ config }: Definition): ReadonlyMap<string, string> {
-  // A definition of an older release that this one never parsed has no members.
   return new Map((config?.members ?? []).map((each) => [memberIdOf(each), each.upstream]));
 }
 

@@ -7,22 +7,13 @@ import { definitionFrom, settingsOf } from '../../../src/group/definition.ts';
 import { WAITERS_MAX_CLOUDFLARE, waitersMax } from '../../../src/group/waiters-max.ts';
 
 function settingsFrom(config: unknown) {
-  const pushed = { version: 3, routingVersion: 3, config: JSON.stringify(config) };
+  const pushed = {
+    version: 3,
+    routingVersion: 3,
+    config: JSON.stringify(groupSchema.parse(config)),
+  };
   return settingsOf(definitionFrom(pushed, null), 1_000);
 }
-
-test('a definition that an older release stored gets the defaults of newer fields', () => {
-  const {
-    queue,
-    fairness: _,
-    draining: __,
-    dry_run: ___,
-    ...old
-  } = groupSchema.parse({ name: 'a' });
-  const { max_length, timeout_ms } = queue;
-  const stored = { ...old, queue: { max_length, timeout_ms } };
-  expect(settingsFrom(stored)).toEqual(settingsFrom({ name: 'a' }));
-});
 
 test('a group and its members go by its breaker and its probes', () => {
   const breaker = {
@@ -43,28 +34,19 @@ test('a group and its members go by its breaker and its probes', () => {
   expect(settingsFrom({ name: 'a', breaker: { threshold: null } }).breaker.failedShare).toBe(
     Infinity,
   );
-  const { breaker: ofOld, probesPauses } = settingsFrom({
-    ...groupSchema.parse({ name: 'a' }),
-    breaker: undefined,
-    probe: undefined,
-  });
-  expect([ofOld, probesPauses]).toEqual([BREAKER_DEFAULTS, true]);
+  const { breaker: usual, probesPauses } = settingsFrom({ name: 'a' });
+  expect([usual, probesPauses]).toEqual([BREAKER_DEFAULTS, true]);
 });
 
 test('no more calls may wait than the object has room for, whatever is configured', () => {
   const longest = (max_length: number, env: { readonly BOOT_ID?: string }): number => {
-    const config = JSON.stringify({ name: 'a', queue: { max_length } });
+    const config = JSON.stringify(groupSchema.parse({ name: 'a', queue: { max_length } }));
     const definition = definitionFrom({ version: 3, routingVersion: 3, config }, null);
     return settingsOf(definition, waitersMax(env)).queueLengthMax;
   };
   expect(longest(5_000, {})).toBe(WAITERS_MAX_CLOUDFLARE);
   expect(longest(5_000, { BOOT_ID: 'a-process' })).toBe(5_000);
   expect(longest(30, {})).toBe(30);
-});
-
-test('a definition that a newer release stored is taken as it is', () => {
-  const newer = { ...groupSchema.parse({ name: 'a', paused: true }), colour: 'red' };
-  expect(settingsFrom(newer).paused).toBe(true);
 });
 
 test('reservations of lanes and tenants are told apart', () => {
@@ -93,7 +75,6 @@ test('what is set of an automatic group holds with the limit of its table, and w
     isDraining: false,
   });
   expect(settings({ draining: true }, null)).toMatchObject({ paused: false, isDraining: true });
-  // As a directory of the release before tells it.
   expect(settings({}, assumed)).toMatchObject({ paused: false, isDraining: false });
 });
 

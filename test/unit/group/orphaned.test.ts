@@ -1,5 +1,6 @@
 // What is told of a pool after a reset: slots that nobody has claimed yet are a figure of their own.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { groupSchema } from '../../../src/contract/config/group.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { after } from '../../../src/core/words/ids.ts';
 import { poolPreview } from '../../../src/group/observe/preview.ts';
@@ -43,6 +44,6 @@ it('a preview counts calls in flight without them, and grants none of them away'
   group.resume('a');
   const preview = poolPreview(group.state, CONFIG, CONFIG, group.now);
   expect(preview).toMatchObject({ in_use: 1, queued: 1, granted: 0 });
-  const wider = JSON.stringify({ name: 'g', limits: { max_concurrency: 5 } });
+  const wider = JSON.stringify(groupSchema.parse({ name: 'g', limits: { max_concurrency: 5 } }));
   expect(poolPreview(group.state, CONFIG, wider, group.now)).toMatchObject({ granted: 1 });
 });

@@ -1,10 +1,13 @@
+import { groupSchema } from '../../../src/contract/config/group.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
 import { definitionFrom } from '../../../src/group/definition.ts';
 import { poolStatus } from '../../../src/group/observe/status.ts';
 import { NOTHING_LATELY } from '../../../src/overview/last-hours.ts';
 import type { TestGroup } from '../../support/core-builders.ts';
 
-export const CONFIG = JSON.stringify({ name: 'g', limits: { max_concurrency: 4 } });
+export const CONFIG = JSON.stringify(
+  groupSchema.parse({ name: 'g', limits: { max_concurrency: 4 } }),
+);
 const DEFINITION = definitionFrom({ version: 1, routingVersion: 1, config: CONFIG }, null);
 
 /** Returns the status of a pool that no call has reached lately. */

@@ -1,7 +1,6 @@
 // The object of all pools on trial, while one of them is handed over: callers wait for the hand-over and do not retry in a
 // loop, which would delay it.
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
-import { directoryOf } from '../../../src/env.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { noteVerified } from '../../../src/call/identity/verified-pools.ts';
 import { poolSourceOfHeld } from '../../../src/call/acquire/pools.ts';
@@ -194,30 +193,6 @@ it('a lease that was granted on trial is renewed and released in the pool that i
     await source().release(leased.leaseId, 'failed', null, undefined, held);
     await until(async () => expect(await shared().status()).toMatchObject({ in_use: 0 }));
   });
-});
-
-it('partitions that had objects of their own before stay there, listed or not, once they were learned', async () => {
-  await configure({ groups: [SPLIT] });
-  const partitions = ['listed', 'past'];
-  for (const partition of partitions) await directoryOf(env).list({ group: 'split', partition });
-  await directoryOf(env).unlist({ group: 'split', partition: 'past', jurisdiction: null });
-  await until(async () => {
-    const past = await directoryOf(env).pastPools(0);
-    expect(past).toContainEqual(expect.objectContaining({ partition: 'past' }));
-  });
-  await inside('trials-older', async (_instance, ctx) => {
-    // As the release left it that knew of trials for automatic groups alone.
-    ctx.storage.sql.exec('CREATE TABLE proved (pool TEXT PRIMARY KEY) WITHOUT ROWID');
-    ctx.storage.sql.exec(`INSERT INTO proved VALUES ('')`);
-    const verifications = new TrialsObject(ctx, env);
-    await until(() => {
-      const rows = ctx.storage.sql.exec(`SELECT 1 FROM proved WHERE pool = '#'`).toArray();
-      expect(rows).toHaveLength(1);
-    });
-    const verified = (partition: string) => verifications.isVerified({ group: 'split', partition });
-    expect(await Promise.all([...partitions, 'new'].map(verified))).toEqual([true, true, false]);
-  });
-  await directoryOf(env).unlist({ group: 'split', partition: 'listed', jurisdiction: null });
 });
 
 it('a lease that ends with success proves its partition if a budget is charged for it', async () => {
