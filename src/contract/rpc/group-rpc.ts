@@ -155,13 +155,13 @@ export type AcquireAnswer =
       readonly hasWaiters?: boolean;
       /** Mean time between the ends of calls there, in milliseconds. Only if the call also waits elsewhere. */
       readonly endGapMs?: number;
-      /** Its wait reason. Absent if it was granted immediately, a response was lost, or the object is older. */
+      /** Its wait reason. Absent if it was granted immediately, or a response was lost. */
       readonly waitedFor?: WaitReason;
       /** Room in the request and token limits, after this call. Absent if the group has none. */
       readonly rates?: readonly RateRoom[];
       /**
        * Time at which a lease that is held by its id expires unless it is renewed, in epoch milliseconds. By the clock
-       * of `sentAt`, or by that of the object if the request has none or the object is older. Absent for other leases.
+       * of `sentAt`, or by that of the object if the request has none. Absent for other leases.
        */
       readonly expiresAt?: number;
       /** Slots that the isolate prefetches with this response. Absent if there are none. */
@@ -172,11 +172,11 @@ export type AcquireAnswer =
       readonly kind: 'pending';
       /** Number of waiters ahead of it. */
       readonly position: number;
-      /** Estimated wait. A minute with `isUnforeseen`, for Workers that do not support it. */
+      /** Estimated wait. A minute with `isUnforeseen`. */
       readonly estimateMs: number;
-      /** There is no estimate. Absent if there is one, or the object is older. */
+      /** There is no estimate. Absent if there is one. */
       readonly isUnforeseen?: true;
-      /** Absent if it no longer waits, or the object is older. */
+      /** Absent if it no longer waits. */
       readonly waitsFor?: WaitReason;
       /** Time without an ended call, in milliseconds, if that is why there is no estimate. */
       readonly quietMs?: number;
@@ -190,7 +190,7 @@ export type AcquireAnswer =
   | {
       readonly kind: 'rejected';
       readonly rejection: Rejection;
-      /** Its wait reason. Absent if it did not wait, or the object is older. */
+      /** Its wait reason. Absent if it did not wait. */
       readonly waitedFor?: WaitReason;
       /** Room in the request and token limits. Absent if the group has none. */
       readonly rates?: readonly RateRoom[];
@@ -212,9 +212,9 @@ export type AcquireAnswer =
       readonly kind: 'declined';
       /**
        * Expected wait from the place that the call would have in the queue, in milliseconds. null if there is no
-       * estimate because no call has ended recently. Absent from an older object.
+       * estimate because no call has ended recently.
        */
-      readonly waitMs?: number | null;
+      readonly waitMs: number | null;
       readonly configVersion: number;
     }
   /** The attempt has ended: it was released or canceled, or its grant was lost in transit. */
@@ -295,7 +295,7 @@ export type KeepPrefetchAnswer =
  */
 export interface ReplacedInstance {
   readonly kind: 'gone';
-  readonly attachment?: number;
+  readonly attachment: number;
 }
 
 /** The lease on whose slots another one runs, and the number of slots that it takes. */
@@ -407,7 +407,7 @@ export type RenewByIdAnswer =
       readonly attachment: number;
       /**
        * Time at which the lease expires unless it is renewed, in epoch milliseconds. By the clock of
-       * `ResumeRequest.sentAt`, or by that of the object if the request has none or the object is older.
+       * `ResumeRequest.sentAt`, or by that of the object if the request has none.
        */
       readonly expiresAt: number;
     }
