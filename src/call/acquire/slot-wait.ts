@@ -205,7 +205,7 @@ export class SlotWait {
   /** Continues to wait if the call may wait, and asks once more when that ends. */
   #afterOverload(now: number): SlotEnd | AskAgain {
     const retries = this.#streak.noteOverloaded(now);
-    const { wait, isTry = false } = this.#request;
+    const { wait, isTry } = this.#request;
     if (!wait || isTry || now >= this.#until) return this.#overloaded(now);
     const restMs = Math.min(overloadedRetryMs(retries), this.#until - now);
     return { kind: 'again', restMs, mayBypass: this.#mayBypass(now) };
