@@ -13,6 +13,7 @@ import { goesByMembers } from './members/uses-members.ts';
 import { keyWithoutSlot } from './members/key-without-slot.ts';
 import {
   groupsWithMembers,
+  membersFor,
   planMembers,
   type MemberRoute,
   type MemberPlan,
@@ -20,7 +21,7 @@ import {
 import { fingerprint } from '../runtime/digests.ts';
 import { hiddenKeyIn } from '../upstream/transfer/credentials.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { rejected, type Rejected } from './result.ts';
+import type { Rejected } from './result.ts';
 import { methodOf } from './socket/upgrade.ts';
 
 /** A call at one upstream that may serve it, with its key, groups and rules there. */
@@ -70,43 +71,39 @@ export async function planAt(
   const method = methodOf(call, operation);
   const routed = { ...routedCall(call, at, calledKey), method, account };
   const placed = placementsOf(call, routed);
-  const members = mayLackKey ? membersFor(call, located, placed, spilledFrom) : null;
+  const members = mayLackKey
+    ? membersFor('call', placed, (group) => planMembers(call, located, group, spilledFrom))
+    : null;
   if (members?.kind === 'rejected') return members;
   if (found.kind === 'rejected' && members === null) return found;
   const foreign = members === null ? foreignPage(call, upstream, calledKey.injected) : null;
   if (foreign !== null) return foreign;
+  return candidateOf({ call, located, key: calledKey, routed, spilledFrom, members }, placed);
+}
+
+/** The candidate of a call that is placed in these pools. `key` applies if the call goes to no member. */
+export async function candidateOf(
+  planned: Pick<Candidate, 'call' | 'located' | 'key' | 'routed' | 'spilledFrom' | 'members'>,
+  placed: readonly Placement[],
+): Promise<Candidate> {
+  const { call, routed, members } = planned;
+  const { table, env } = call;
   const own = members === null ? withOwnPartitions(call, placed, routed) : placed;
   const placements = mayHash(table.routes, env)
     ? await hashedPlacements(own, env, table.snapshot.fingerprintKey)
     : own;
   const rules = callRules(placements, members?.group ?? null);
-  const key = members === null ? calledKey : NO_KEY;
-  const hidden = members === null ? hiddenKeyOf(call, upstream, key) : null;
+  const key = members === null ? planned.key : NO_KEY;
+  const hidden = members === null ? hiddenKeyOf(call, routed.upstream, key) : null;
   const ofKey = hidden === null ? routed : { ...routed, hiddenKey: await hidden };
-  const planned = { call, located, key, routed: ofKey, placements, rules, spilledFrom, members };
-  return { kind: 'planned', ...planned, member: null };
-}
-
-/** Plans the members of a call. null if none of its groups has members. */
-function membersFor(
-  call: AuthenticatedCall,
-  located: Located,
-  placed: readonly Placement[],
-  spilledFrom: Located | null,
-): MemberPlan | Rejected | null {
-  const [first, ...others] = groupsWithMembers(placed);
-  if (first === undefined) return null;
-  if (others.length === 0) return planMembers(call, located, first, spilledFrom);
-  const names = [first, ...others].map(({ name }) => `\`${name}\``).join(', ');
-  const message = `This call matches several groups with members (${names}), but it can run at the members of only one. Ask the operator to narrow the \`match\` of these groups.`;
-  return rejected({ reason: 'too_many_groups', message });
+  return { kind: 'planned', ...planned, key, routed: ofKey, placements, rules, member: null };
 }
 
 /**
  * Moves a call with its caller's own key into the pools of that key or of its known account, in groups whose other
  * calls are routed to members.
  */
-export function withOwnPartitions(
+function withOwnPartitions(
   { table: { routes } }: Pick<AuthenticatedCall, 'table'>,
   placed: readonly Placement[],
   { keyFingerprint, account }: RoutedCall,

@@ -28,7 +28,8 @@ import { noteRejection } from '../observe/analytics.ts';
 import { LEFT, rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
 import { askById, type ParkedById } from './ask-by-id.ts';
 import type { PoolAt, PoolHold } from './lease-token.ts';
-import type { LeasePlan } from './plan-lease.ts';
+import type { Metering } from '../metering.ts';
+import type { Candidate } from '../plan.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** Time limit of a message that nothing depends on. */
@@ -43,7 +44,9 @@ interface PlacedLease {
 }
 
 export interface LeaseAdmissionRequest {
-  readonly plan: LeasePlan;
+  readonly plan: Candidate;
+  /** null if none of its groups counts tokens or cost. */
+  readonly metering: Metering | null;
   readonly ticket: CallTicket;
   readonly ticketId: string;
   readonly attempt: number;
@@ -92,7 +95,7 @@ export async function admitLease(ask: LeaseAdmissionRequest): Promise<LeaseAdmit
 }
 
 /** The pools of a lease. A partition of a group with too many may share one. */
-function placesOf({ call: { env, table }, placements }: LeasePlan): Promise<Placement[]> {
+function placesOf({ call: { env, table }, placements }: Candidate): Promise<Placement[]> {
   return Promise.all(
     placements.map(async (one) => (isUnverified(env, one) ? one : ownOrShared(env, table, one))),
   );
@@ -248,10 +251,10 @@ type RejectedSlot = Extract<SlotEnd, { kind: 'rejected' }>;
 const REPLIES = { capped, overloaded, unavailable };
 
 function contextOf(
-  { plan, refused }: LeaseAdmissionRequest,
+  { plan, metering, refused }: LeaseAdmissionRequest,
   all: readonly Placement[],
 ): Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team' | 'names'> {
-  const { call, metering, members } = plan;
+  const { call, members } = plan;
   const excluded = members === null ? [] : [...members.impossible, ...refused.by];
   return {
     table: call.table,

@@ -1,9 +1,9 @@
 import { quoted } from '../../core/words/quoted.ts';
 import type { GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { hashedPlacements, mayHash } from '../../routing/hashed-partition.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
 import { forbiddenFor, forbiddenLease } from '../../routing/key-access.ts';
-import { byTier, hasMembers, membersOf, type GroupMember } from '../../routing/members.ts';
+import { byTier, membersOf, type GroupMember } from '../../routing/members.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { LEASE } from '../../upstream/operation/operations-table.ts';
 import type { AuthenticatedCall } from '../call.ts';
@@ -14,35 +14,11 @@ import { locatedOf } from './lease-call.ts';
 import type { Located } from '../locate.ts';
 import { isPriced } from '../../routing/metered.ts';
 import { measureAsReported, type Metering } from '../metering.ts';
-import { hiddenKeyOf, withOwnPartitions } from '../plan.ts';
+import { membersFor, type MemberPlan, type MemberRoute } from '../members/member-plan.ts';
+import { candidateOf, routedCall, type Candidate } from '../plan.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { placementOf } from './held-pools.ts';
 import type { LeaseToken, WantedLease } from './lease-token.ts';
-
-/** A member as a lease sees it. The holder decides what it calls there. */
-export interface LeaseMember {
-  readonly id: string;
-  readonly located: Located;
-  readonly member: GroupMember;
-}
-
-export interface LeasePlan {
-  readonly kind: 'planned';
-  readonly call: AuthenticatedCall;
-  readonly located: Located;
-  readonly routed: RoutedCall;
-  /** The pools in which it needs slots, narrowest first. */
-  readonly placements: readonly Placement[];
-  readonly rules: CallRules;
-  /** null if none of its groups counts tokens or cost. */
-  readonly metering: Metering | null;
-  /** The group whose members it uses. null if there is none. */
-  readonly members: {
-    readonly group: string;
-    readonly places: ReadonlyMap<string, LeaseMember>;
-    readonly impossible: readonly string[];
-  } | null;
-}
 
 /** The upstream of a lease in a group without an upstream. Nothing is called there. */
 export const NOWHERE: Upstream = {
@@ -73,7 +49,7 @@ export const NOWHERE: Upstream = {
 export async function planLease(
   call: AuthenticatedCall,
   wanted: WantedLease,
-): Promise<LeasePlan | Rejected> {
+): Promise<Candidate | Rejected> {
   const { caller, table, env } = call;
   const notAllowed = forbiddenLease(caller.key, table.snapshot.config);
   if (notAllowed !== null) return rejected(notAllowed);
@@ -88,41 +64,29 @@ export async function planLease(
   const { key } = found;
   call.found.located = locatedOf(call, upstream.id, wanted.model);
   const model = wanted.model ?? null;
-  const routed: RoutedCall = {
-    upstream,
-    path: null,
-    method: call.request.method,
-    operation: LEASE,
-    model,
-    caller: caller.id,
-    keyIds: caller.keyIds,
-    keyFingerprint: key.fingerprint,
-    isOwnKey: key.injected === null && key.fingerprint !== null,
-    isAmbiguousKey: caller.credentials.isAmbiguous,
-    account: await accountOf(call, upstream, key),
-    header: (name) => call.request.headers.get(name),
-  };
+  const at = { upstream, path: null, operation: LEASE, model };
+  const account = await accountOf(call, upstream, key);
+  const routed: RoutedCall = { ...routedCall(call, at, key), account };
   const placed =
     wanted.group === undefined
       ? table.routes.place(routed)
       : table.routes.placeIn(wanted.group, routed);
   if (placed === null) return rejected(unknownGroup(wanted.group ?? ''));
+  call.found.placements = placed;
+  const forbidden = caller.key === null ? null : forbiddenFor(caller.key, placed, wanted.group);
+  if (forbidden !== null) return rejected(forbidden);
   const located = locatedAt(upstream, model);
   const isByMembers = caller.credentials.providerKey === null || upstream.isKeyless;
-  const own = isByMembers ? placed : withOwnPartitions(call, placed, routed);
-  const placements = mayHash(table.routes, env)
-    ? await hashedPlacements(own, env, table.snapshot.fingerprintKey)
-    : own;
-  call.found.placements = placements;
-  const forbidden = caller.key === null ? null : forbiddenFor(caller.key, placements, wanted.group);
-  if (forbidden !== null) return rejected(forbidden);
-  const members = isByMembers ? membersFor(call, located, placements) : null;
-  if (members !== null && 'reply' in members) return members;
-  const rules = callRules(placements, members?.group ?? null);
-  const metering = rules.isMetered ? measureAsReported(located, estimateOf(wanted)) : null;
-  const hidden = members === null ? hiddenKeyOf(call, upstream, key) : null;
-  const ofKey = hidden === null ? routed : { ...routed, hiddenKey: await hidden };
-  return { kind: 'planned', call, located, routed: ofKey, placements, rules, metering, members };
+  const members = isByMembers
+    ? membersFor('lease', placed, (group) => planMembers(call, located, group))
+    : null;
+  if (members?.kind === 'rejected') return members;
+  return candidateOf({ call, located, key, routed, spilledFrom: null, members }, placed);
+}
+
+/** The usage that a lease reserves. null if none of its groups counts tokens or cost. */
+export function meteringOf({ located, rules }: Candidate, wanted: WantedLease): Metering | null {
+  return rules.isMetered ? measureAsReported(located, estimateOf(wanted)) : null;
 }
 
 /** Rejects a holder whose key may no longer take leases, or not in these groups. null if it may. */
@@ -201,31 +165,60 @@ function upstreamsNamed(config: GroupConfig): string[] {
   return isOne ? [...ofMembers, only] : ofMembers;
 }
 
-function membersFor(
+/** Plans at which members a lease may be held. Its holder calls them, with keys of its own. */
+function planMembers(
   { table }: AuthenticatedCall,
   located: Located,
-  placements: readonly Placement[],
-): LeasePlan['members'] | Rejected {
-  const [config, ...others] = placements.flatMap(({ config: each }) =>
-    each !== null && hasMembers(each) ? [each] : [],
-  );
-  if (config === undefined) return null;
-  if (others.length > 0) {
-    const names = [config, ...others].map(({ name }) => `\`${name}\``).join(', ');
-    const message = `This lease matches several groups with members (${names}), but it can use the members of only one. Ask the operator to narrow the \`match\` of these groups.`;
-    return rejected({ reason: 'too_many_groups', message });
-  }
+  config: GroupConfig,
+): MemberPlan {
   const names = table.routes.namesOf(located.upstream, located.model);
-  const places = new Map<string, LeaseMember>();
+  const places = new Map<string, MemberRoute>();
   const impossible: string[] = [];
   for (const member of membersOf(config)) {
-    const there = table.upstreams.get(member.config.upstream);
-    const model = names.map((name) => member.models.get(name)).find((name) => name !== undefined);
-    const at = there === undefined ? null : locatedAt(there, model ?? located.model);
+    const at = locatedAtMember(table, member, names, located);
     if (at === null || !isPriced(at, config, member.config)) impossible.push(member.id);
-    else places.set(member.id, { id: member.id, located: at, member });
+    else places.set(member.id, routeOf(member, at, located.upstream));
   }
-  return { group: config.name, places, impossible };
+  return { kind: 'members', group: config.name, places, impossible };
+}
+
+function routeOf(member: GroupMember, located: Located, calledAt: Upstream): MemberRoute {
+  return {
+    kind: 'place',
+    id: member.id,
+    member,
+    located,
+    calledAt,
+    injected: null,
+    bodyModel: null,
+  };
+}
+
+/** A lease at the upstream of a member. null if that upstream was removed. `names` are those of its model. */
+function locatedAtMember(
+  { upstreams }: RoutingTable,
+  { config, models }: GroupMember,
+  names: readonly string[],
+  { model }: Located,
+): Located | null {
+  const upstream = upstreams.get(config.upstream);
+  const named = names.map((name) => models.get(name)).find((name) => name !== undefined);
+  return upstream === undefined ? null : locatedAt(upstream, named ?? model);
+}
+
+/** The place of a lease that it holds: its member, or the upstream that its caller named. */
+export function placeOfHeld(
+  call: AuthenticatedCall,
+  { wanted, pools, member: id }: LeaseToken,
+): Pick<MemberRoute, 'located'> & Partial<MemberRoute> {
+  const hold = pools.find(({ member }) => member !== undefined);
+  const members = hold === undefined ? [] : membersOf(placementOf(call, hold).config);
+  const member = members.find((one) => one.id === id);
+  const upstream = upstreamFor(call, wanted) ?? NOWHERE;
+  const located = locatedAt(upstream, wanted.model ?? null);
+  if (member === undefined) return { located };
+  const names = call.table.routes.namesOf(upstream, located.model);
+  return routeOf(member, locatedAtMember(call.table, member, names, located) ?? located, upstream);
 }
 
 function unknownUpstream(id: string): Rejected['reply'] {

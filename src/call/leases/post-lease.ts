@@ -13,13 +13,14 @@ import type { AuthenticatedCall } from '../call.ts';
 import { identify } from '../identity/authenticate.ts';
 import { delayNewKey, keepPlace, NO_PLACE, takeLeasePlace } from '../identity/new-keys.ts';
 import { retryBudgetOf } from '../isolate.ts';
+import type { Candidate } from '../plan.ts';
 import { rateHeaders } from '../rate-headers.ts';
 import { LEFT, rejected, type Rejected } from '../result.ts';
 import { admitLease, type LeaseAdmitted } from './admit-lease.ts';
 import { renewWithinMs } from './held-pools.ts';
 import { routeReply, unknownToken, type LeaseRouteAnswer, type RouteReply } from './lease-call.ts';
 import { openTicket, sealLease, sealTicket, type TicketToken } from './lease-token.ts';
-import { forbiddenIn, NOWHERE, planLease, upstreamFor, type LeasePlan } from './plan-lease.ts';
+import { forbiddenIn, NOWHERE, meteringOf, planLease, upstreamFor } from './plan-lease.ts';
 import { ticketIdOf } from './signed-token.ts';
 
 /** Maximum time for which a request is parked. Clients and intermediate proxies give up after 30 s. */
@@ -84,6 +85,7 @@ async function askForLease(
     const { ticketId, attempt } = ticket;
     const admitted = await admitLease({
       plan,
+      metering: meteringOf(plan, wanted),
       ticketId,
       attempt,
       parkUntil,
@@ -196,7 +198,7 @@ function leaseIdIn(text: string): string {
 }
 
 async function leased(
-  { call, located, rules }: LeasePlan,
+  { call, located, rules }: Candidate,
   wanted: LeaseRequestBody,
   ticket: TicketToken,
   { holds, member, rates, waited }: Extract<LeaseAdmitted, { kind: 'admitted' }>,

@@ -18,8 +18,8 @@ import {
   type LeaseRouteAnswer,
 } from './lease-call.ts';
 import { sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
-import { forbiddenHold, rulesOf } from './plan-lease.ts';
-import { placeOf, settleRefused } from './settle-lease.ts';
+import { forbiddenHold, placeOfHeld, rulesOf } from './plan-lease.ts';
+import { settleRefused } from './settle-lease.ts';
 
 /** Statuses for which the runtime allows no body. */
 const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
@@ -48,7 +48,7 @@ export async function patchLease(
   if (lease === null) return unknownToken('lease');
   const forbidden = forbiddenHold(call, lease);
   if (forbidden !== null) return forbidden;
-  const { located } = placeOf(call, lease);
+  const { located } = placeOfHeld(call, lease);
   const { upstream } = located;
   const answer = answerOf(reported);
   // The key belongs to the holder, so its refusal affects no other key.

@@ -1,6 +1,5 @@
 import type { ReleaseRequest } from '../../contract/leases.ts';
 import { mayReportUsage } from '../../routing/key-access.ts';
-import { membersOf } from '../../routing/members.ts';
 import { countsTokens } from '../../routing/metered.ts';
 import { EachSecond } from '../../runtime/each-second.ts';
 import { logEvent } from '../../runtime/log.ts';
@@ -10,24 +9,7 @@ import type { AuthenticatedCall } from '../call.ts';
 import { measureAsReported, type Metering } from '../metering.ts';
 import { placementOf } from './held-pools.ts';
 import type { LeaseToken } from './lease-token.ts';
-import { estimateOf, locatedAt, NOWHERE, upstreamFor, type LeaseMember } from './plan-lease.ts';
-
-/** Where the call of a lease is sent: to its member, or to the upstream that its caller named. */
-export function placeOf(
-  call: AuthenticatedCall,
-  lease: LeaseToken,
-): Pick<LeaseMember, 'located'> & Partial<LeaseMember> {
-  const model = lease.wanted.model ?? null;
-  const hold = lease.pools.find(({ member }) => member !== undefined);
-  const members = hold === undefined ? [] : membersOf(placementOf(call, hold).config);
-  const member = members.find(({ id }) => id === lease.member);
-  const upstream = upstreamFor(call, lease.wanted) ?? NOWHERE;
-  if (member === undefined) return { located: locatedAt(upstream, model) };
-  const there = call.table.upstreams.get(member.config.upstream) ?? upstream;
-  const names = call.table.routes.namesOf(upstream, model);
-  const named = names.map((name) => member.models.get(name)).find((name) => name !== undefined);
-  return { id: member.id, member, located: locatedAt(there, named ?? model) };
-}
+import { estimateOf, placeOfHeld } from './plan-lease.ts';
 
 /** Measures the call of a lease. null if none of its groups counts usage. */
 function meteringOf(call: AuthenticatedCall, lease: LeaseToken): Metering | null {
@@ -36,7 +18,7 @@ function meteringOf(call: AuthenticatedCall, lease: LeaseToken): Metering | null
     return config !== null && countsTokens(config);
   });
   if (!counts) return null;
-  const { located, id, member } = placeOf(call, lease);
+  const { located, id, member } = placeOfHeld(call, lease);
   const metering = measureAsReported(located, estimateOf(lease.wanted));
   return id === undefined || member === undefined ? metering : metering.at({ id, member, located });
 }

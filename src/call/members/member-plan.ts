@@ -47,6 +47,22 @@ export function groupsWithMembers(placed: readonly Placement[]): GroupConfig[] {
 }
 
 /**
+ * Plans the members of a call or a lease by the only one of its groups with members. null if it is in none.
+ */
+export function membersFor(
+  what: 'call' | 'lease',
+  placed: readonly Placement[],
+  planIn: (group: GroupConfig) => MemberPlan | Rejected,
+): MemberPlan | Rejected | null {
+  const [first, ...others] = groupsWithMembers(placed);
+  if (first === undefined) return null;
+  if (others.length === 0) return planIn(first);
+  const names = [first, ...others].map(({ name }) => `\`${name}\``).join(', ');
+  const message = `This ${what} matches several groups with members (${names}), but it can run at the members of only one. Ask the operator to narrow the \`match\` of these groups.`;
+  return rejected({ reason: 'too_many_groups', message });
+}
+
+/**
  * Plans at which members a call may run, as far as that is known before a grant. Rejects the call if there are none.
  */
 export function planMembers(
