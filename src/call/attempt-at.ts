@@ -6,122 +6,120 @@ import { hasAccountByNow } from './learn-account.ts';
 import { measure, type Metering } from './metering.ts';
 import { passThrough } from './pass-through.ts';
 import { pickMember, type MemberRoute, type MemberPlan } from './members/member-plan.ts';
-import { excludedMembers } from './members/where-next-member.ts';
-import { atMember, forbiddenAt, type Candidate } from './plan.ts';
+import { excludedMembers } from './attempts/where-next.ts';
+import type { CallAdapter } from './drive.ts';
+import { relocate } from './locate.ts';
+import { atMember, forbiddenAt, planAt, type Candidate } from './plan.ts';
 import type { Admission } from './acquire/admission.ts';
 import { allOut } from './acquire/rejections.ts';
-import { never, rejected, type Moved, type Rejected, type AttemptResult } from './result.ts';
+import {
+  LEFT,
+  rejected,
+  type Moved,
+  type Rejected,
+  type Answered,
+  type AttemptResult,
+} from './result.ts';
 import { targetOf, type CallTarget } from './target.ts';
 import { readAhead } from './read-ahead.ts';
 import { ReportedUsage } from './reported-usage.ts';
-import type { CandidateAttempt } from './call-attempts.ts';
+import type { CandidateAttempt } from './attempts/call-attempts.ts';
 import { admitWithBody } from './wait-with-body.ts';
-import type { AdmitContext } from './acquire/admit-one.ts';
 
-/** Sends a call to its upstream. A call that needs a slot waits for it first. */
-export async function attemptAt(
+/**
+ * Sends a call that has its slots. The first step is made before the wait, so that a granted slot is used at once.
+ * `metering` is null if no group counts what the call uses.
+ */
+type SendTo<End> = (
+  candidate: Candidate,
+  turn: CandidateAttempt<End>,
+  metering: Metering | null,
+) => (admission: Admission) => Promise<AttemptResult<End>>;
+
+/** Calls over HTTP, and sessions, which begin like them. */
+export const httpCalls: CallAdapter<Answered> = {
+  spills: true,
+  untilAt: Infinity,
+  attempt: (candidate, turn) =>
+    candidate.located.operation.limited
+      ? attemptAt(candidate, turn, sendOverHttp)
+      : attemptUnlimited(candidate, turn),
+  async plan(call, { located, spilledFrom }) {
+    call.body.restore();
+    const again = await relocate(call, spilledFrom ?? located);
+    return again.kind === 'located' ? planAt(call, again) : again;
+  },
+};
+
+const sendOverHttp: SendTo<Answered> = (candidate, turn, metering) => {
+  const target = targetAt(candidate, turn, metering);
+  const usage = metering ?? reportedUsageOf(candidate);
+  return (admission) => forward({ candidate, turn, target, metering: usage, admission });
+};
+
+/** Sends a call that needs no slot. */
+async function attemptUnlimited(
   candidate: Candidate,
   turn: CandidateAttempt,
 ): Promise<AttemptResult> {
+  const forbidden = forbiddenAt(candidate);
+  const changed = await changedSince(candidate.call);
+  if (forbidden !== null) return changed ?? rejected(forbidden);
+  return changed ?? passThrough(candidate, targetAt(candidate, turn, null));
+}
+
+/** Acquires the slots of a call, and then sends it to its upstream, or to the member where it was granted. */
+export async function attemptAt<End>(
+  candidate: Candidate,
+  turn: CandidateAttempt<End>,
+  send: SendTo<End>,
+): Promise<AttemptResult<End>> {
   const { call, located, rules, members } = candidate;
   const forbidden = forbiddenAt(candidate);
   if (forbidden !== null) return (await changedSince(call)) ?? rejected(forbidden);
-  if (!located.operation.limited) {
-    return (await changedSince(call)) ?? passThrough(candidate, targetAt(candidate, turn, null));
-  }
-  const unread = candidate.call.body.isComing ? await readAhead(candidate) : null;
+  const unread = call.body.isComing ? await readAhead(candidate) : null;
   if (unread !== null) return unread;
   const measured = rules.isMetered ? await measure(call, located) : null;
   if (measured !== null && measured.kind !== 'measured') return measured;
   const metering = measured?.metering ?? null;
-  const reported = metering === null ? reportedUsageOf(candidate) : null;
-  const route =
-    members === null
-      ? asCalled(candidate, turn, metering, reported)
-      : byMember(candidate, members, turn, metering, reported);
+  const sendHere = members === null ? send(candidate, turn, metering) : null;
   const admitted = await admitWithBody(candidate, turn, {
     ...call,
     team: call.caller.key?.team ?? null,
     listener: turn.listener,
     names: new CallNamesReader(candidate),
     session: sessionOf(candidate),
-    ...route,
+    metering:
+      members === null ? metering : (metering?.beforeGrant(members.places.values()) ?? null),
+    members:
+      members === null ? null : { group: members.group, ...excludedMembers(members, turn.tries) },
   });
-  switch (admitted.kind) {
-    case 'admitted': {
-      const { admission } = admitted;
-      if (hasAccountByNow(candidate)) {
-        await admission.release('unused');
-        return { kind: 'moved', configVersion: call.table.snapshot.version };
-      }
-      try {
-        return await route.send(admission);
-      } catch (error) {
-        await admission.release('failed'); // A bug of our own must not leak a slot.
-        throw error;
-      }
+  if (admitted.kind !== 'admitted') return admitted;
+  const { admission } = admitted;
+  if (hasAccountByNow(candidate)) {
+    await admission.release('unused');
+    return { kind: 'moved', configVersion: call.table.snapshot.version };
+  }
+  try {
+    if (sendHere !== null) return await sendHere(admission);
+    const place = members === null ? null : placeOf(members, turn, admission);
+    if (place?.kind !== 'place') {
+      await admission.release('unused');
+      return place ?? LEFT;
     }
-    case 'moved':
-    case 'rejected':
-    case 'left':
-      return admitted;
-    default:
-      return never(admitted);
+    return await send(atMember(candidate, place), turn, metering?.at(place) ?? null)(admission);
+  } catch (error) {
+    await admission.release('failed'); // A bug of our own must not leak a slot.
+    throw error;
   }
 }
 
 /** The meter of usage that the answer reports, for calls without a reservation. null if the usage counts nowhere. */
-function reportedUsageOf({ call, located, rules: { billed } }: Candidate): ReportedUsage | null {
-  if (billed === null) return null;
-  return new ReportedUsage(located, { group: billed, team: call.caller.key?.team ?? null });
-}
-
-/** How a call asks its groups for slots, and how it is sent once it has them. */
-interface AttemptContext extends Pick<AdmitContext, 'metering' | 'members'> {
-  readonly send: (admission: Admission) => Promise<AttemptResult>;
-}
-
-/**
- * The route of a call to the upstream that its caller named. The target is built before the wait, so that a granted
- * slot is used at once.
- */
-function asCalled(
-  candidate: Candidate,
-  turn: CandidateAttempt,
-  metering: Metering | null,
-  reported: ReportedUsage | null,
-): AttemptContext {
-  const target = targetAt(candidate, turn, metering);
-  const send: AttemptContext['send'] = (admission) =>
-    forward({ candidate, turn, target, metering: metering ?? reported, admission });
-  return { metering, members: null, send };
-}
-
-/** The route of a call to a member. The grant determines the member. */
-function byMember(
-  candidate: Candidate,
-  members: MemberPlan,
-  turn: CandidateAttempt,
-  metering: Metering | null,
-  reported: ReportedUsage | null,
-): AttemptContext {
-  const send: AttemptContext['send'] = async (admission) => {
-    const place = placeOf(members, turn, admission);
-    if (place.kind !== 'place') {
-      await admission.release('unused');
-      return place;
-    }
-    const there = atMember(candidate, place);
-    const meteredThere = metering?.at(place) ?? null;
-    const target = targetAt(there, turn, meteredThere);
-    const usage = meteredThere ?? reported?.at(place) ?? null;
-    return forward({ candidate: there, turn, target, metering: usage, admission });
-  };
-  return {
-    metering: metering?.beforeGrant(members.places.values()) ?? null,
-    members: { group: members.group, ...excludedMembers(members, turn.tries) },
-    send,
-  };
+function reportedUsageOf({ call, located, rules, member }: Candidate): ReportedUsage | null {
+  const { billed: group } = rules;
+  if (group === null) return null;
+  const billed = { group, team: call.caller.key?.team ?? null };
+  return new ReportedUsage(located, billed, member?.member.config ?? null);
 }
 
 /**
@@ -129,7 +127,7 @@ function byMember(
  */
 function placeOf(
   members: MemberPlan,
-  { tries: { refusedMembers } }: CandidateAttempt,
+  { tries: { refusedMembers } }: CandidateAttempt<unknown>,
   { member }: Admission,
 ): MemberRoute | Moved | Rejected {
   if (member === null) {

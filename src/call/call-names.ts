@@ -83,7 +83,7 @@ export class CallNamesReader implements NamesOfCall {
   get isUnread(): boolean {
     const { call, located } = this.#candidate;
     const { model, socket } = located.operation;
-    if (model.from === 'none' || socket !== undefined) return false;
+    if (model.from === 'none' || socket === 'session') return false;
     return call.body.contentLength !== 0 && !known.has(call.body);
   }
 

@@ -15,7 +15,7 @@ import { traceUsage } from './observe/trace.ts';
 import { newsOfLimits } from './limit-news.ts';
 import { noteUnderWay } from './limit-windows.ts';
 import type { MemberRoute } from './members/member-plan.ts';
-import { hasMemberLeft, proofBy } from './members/where-next-member.ts';
+import { hasMemberLeft, proofBy } from './attempts/where-next.ts';
 import { withOwnAddresses } from './own-addresses.ts';
 import type { Candidate } from './plan.ts';
 import { RENAMED_BYTES_MAX } from './renamed-body.ts';
@@ -44,7 +44,7 @@ import { watchRun, type RunWatch } from './runs/watch-run.ts';
 import type { Sending } from './sending.ts';
 import { notSwitched, passSession } from './socket/pass-session.ts';
 import { isNotSwitched } from './socket/upgrade.ts';
-import type { CandidateAttempt } from './call-attempts.ts';
+import type { CandidateAttempt } from './attempts/call-attempts.ts';
 
 const NOTHING_READ: AnswerRead = { refusal: null, answer: null };
 

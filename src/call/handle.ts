@@ -16,7 +16,10 @@ import { wrongPlace } from '../runtime/locations.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { newTicket, ticketKeptAlive } from './acquire/ticket.ts';
 import { withCure } from './answered-404.ts';
-import { attemptCall } from './attempts.ts';
+import type { PositionListener } from './acquire/slices.ts';
+import { CallAttempts } from './attempts/call-attempts.ts';
+import { httpCalls } from './attempt-at.ts';
+import { drive } from './drive.ts';
 import { CallBody } from './body.ts';
 import type { AuthenticatedCall, ProxyCall } from './call.ts';
 import { countInFlight } from './calls-in-flight.ts';
@@ -46,7 +49,13 @@ import { nothingFound } from './refusals/found-facts.ts';
 import { noteIfKeyless } from './refusals/note-keyless.ts';
 import { noteRefusal } from './refusals/note-refusal.ts';
 import { respond } from './respond.ts';
-import { rejected, type EarlierRead, type FinalResult, type Rejected } from './result.ts';
+import {
+  rejected,
+  type Answered,
+  type EarlierRead,
+  type FinalResult,
+  type Rejected,
+} from './result.ts';
 import { openTurns } from './socket/open-turns.ts';
 import { sessionTicket } from './socket/session-ticket.ts';
 import { isUpgrade, overriddenUpgrade, unserved, UPGRADE_WITH_BODY } from './socket/upgrade.ts';
@@ -175,8 +184,9 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     if (ownKey !== null) await delayNewKey(call, keyHere, candidate.placements);
     const keepalive = keepaliveOf(candidate);
     const patient = keepalive === null ? ticket : ticketKeptAlive(ticket, known, keepalive);
-    const run = (at: Candidate, listener: Parameters<typeof attemptCall>[2]) =>
-      attemptCall(at, patient, listener).then((result) => spaced(result, known));
+    const tries = new CallAttempts<Answered>(known.request.headers);
+    const run = (at: Candidate, listener: PositionListener | null) =>
+      drive(at, { ticket: patient, tries, listener }, httpCalls).then((one) => spaced(one, known));
     const result = await (keepalive === null
       ? run(candidate, null)
       : keptAlive(candidate, keepalive, run));

@@ -4,7 +4,7 @@ import { BODY_LIMITS, BodyBudget, bodyLimits } from '../upstream/body/body-budge
 import { WaiterReturns } from './waiter-returns.ts';
 import { Departures } from './departures.ts';
 import { ModelLists } from './models/model-lists.ts';
-import { RetryBudget } from './call-attempts.ts';
+import { RetryBudget } from './attempts/call-attempts.ts';
 
 const { BODY_MEMORY_MIB: bodyMib } = env as Pick<Env, 'BODY_MEMORY_MIB'>;
 

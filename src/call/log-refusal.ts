@@ -28,7 +28,11 @@ export function refusalFields(
   };
 }
 
-export function placeOf({ located, members, member }: Candidate): string {
+export function placeOf({
+  located,
+  members,
+  member,
+}: Pick<Candidate, 'located' | 'members' | 'member'>): string {
   return member === null ? located.upstream.id : `${members?.group ?? ''}#${member.id}`;
 }
 

@@ -9,7 +9,7 @@ import { groupsOf, placeOf, refusalFields } from './log-refusal.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceError } from './observe/trace.ts';
 import { isLasting, keptAnswer } from './members/last-answer.ts';
-import { firstTokenMsAt, hasMemberLeft, noteRefusedAt } from './members/where-next-member.ts';
+import { firstTokenMsAt, hasMemberLeft, noteRefusedAt } from './attempts/where-next.ts';
 import { isAboutKey, noAnswer, relay, reportAnswer, signature } from './relay.ts';
 import {
   answered,
@@ -19,7 +19,7 @@ import {
   type AttemptResult,
 } from './result.ts';
 import type { Sending } from './sending.ts';
-import { canBeSentAgain, whereNext } from './where-next.ts';
+import { canBeSentAgain, whereNext } from './attempts/where-next.ts';
 
 /** Plans a refused call again, in the pool of its account. Its slot is released as unused. */
 async function restarted(

@@ -36,10 +36,6 @@ export class ReportedUsage {
     this.#member = member;
   }
 
-  at(place: { readonly located: Located; readonly member: { readonly config: MemberConfig } }) {
-    return new ReportedUsage(place.located, this.#billed, place.member.config);
-  }
-
   /** Nothing is requested from the upstream, so the answer passes unchanged. */
   withoutPacking(answer: Response): Response {
     return answer;

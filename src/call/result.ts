@@ -44,6 +44,8 @@ export interface Rejected {
   readonly waited?: Waited | null;
   /** Present if a newer configuration than at the start of the call made this decision. */
   readonly isByNewer?: true;
+  /** Present if a newer configuration does not accept the key of the caller. */
+  readonly isOfKey?: true;
 }
 
 /** The upstream did not serve the call, whose body is kept. All its slots are released. */
@@ -69,9 +71,9 @@ export interface CallerLeft {
   readonly kind: 'left';
 }
 
-export type AttemptResult = Answered | Rejected | NotServed | Moved | CallerLeft;
+export type AttemptResult<End = Answered> = End | Rejected | NotServed | Moved | CallerLeft;
 
-export type FinalResult = Answered | Rejected | CallerLeft;
+export type FinalResult<End = Answered> = End | Rejected | CallerLeft;
 
 export const LEFT_STATUS = 499;
 

@@ -2,7 +2,7 @@ import type { Admission } from './acquire/admission.ts';
 import type { Metering } from './metering.ts';
 import type { Candidate } from './plan.ts';
 import type { CallTarget } from './target.ts';
-import type { CandidateAttempt } from './call-attempts.ts';
+import type { CandidateAttempt } from './attempts/call-attempts.ts';
 
 /**
  * The metering of a call during and after it. A call with a reservation also requests usage, and is settled if it

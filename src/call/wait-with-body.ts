@@ -6,7 +6,7 @@ import type { AdmitContext } from './acquire/admit-one.ts';
 import { tooManyBytes } from './many-keys.ts';
 import { bodyBudget } from './isolate.ts';
 import type { Candidate } from './plan.ts';
-import type { CandidateAttempt } from './call-attempts.ts';
+import type { CandidateAttempt } from './attempts/call-attempts.ts';
 import { PlainAbort } from '../runtime/plain-abort.ts';
 
 /** Minimum time that a call may wait. After it the call is certainly queued, and not only delayed by the network. */
@@ -49,7 +49,7 @@ const lingering = new Map<BodyWaitTime, number>();
  */
 export async function admitWithBody(
   { call, routed, placements }: Candidate,
-  { ticket }: CandidateAttempt,
+  { ticket }: Pick<CandidateAttempt, 'ticket'>,
   context: AdmitContext,
 ): Promise<Admitted> {
   const { body } = call;

@@ -25,7 +25,7 @@ import { acquireSlot } from './acquire-slot.ts';
 import { isolateId } from '../../runtime/isolate-id.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import { ownTimeoutMsOf } from '../../routing/timeouts.ts';
-import type { ExcludedMembers } from '../members/where-next-member.ts';
+import type { ExcludedMembers } from '../attempts/where-next.ts';
 import { noteByNames, wentByNames, type NamesOfCall } from '../call-names.ts';
 import { noteBySessions, wentBySessions, type SessionOfCall } from '../call-session.ts';
 import type { UseEstimator } from '../metering.ts';

@@ -4,7 +4,6 @@ import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { GROUPS_PER_CALL_MAX, onSaturatedAt, type Placement } from '../../routing/placement.ts';
 import { KEY_PREFIX } from '../../routing/key-groups.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
 import { waitsUntil, type CallTicket } from '../acquire/admission.ts';
@@ -21,6 +20,8 @@ import type { GrantedAnswer } from '../acquire/open-calls.ts';
 import { isUnverified, poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
 import type { Round } from '../acquire/rounds.ts';
 import { capped, overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
+import type { CallAttempts } from '../attempts/call-attempts.ts';
+import { excludedMembers } from '../attempts/where-next.ts';
 import { ownOrShared } from '../acquire/shared-partition.ts';
 import type { SlotEnd, SlotRequest } from '../acquire/slot-wait.ts';
 import { longerWait, type Waited } from '../acquire/waited.ts';
@@ -30,7 +31,6 @@ import { askById, type ParkedById } from './ask-by-id.ts';
 import type { PoolAt, PoolHold } from './lease-token.ts';
 import type { Metering } from '../metering.ts';
 import type { Candidate } from '../plan.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** Time limit of a message that nothing depends on. */
 const LOST_MS = 5_000;
@@ -50,9 +50,7 @@ export interface LeaseAdmissionRequest {
   readonly ticket: CallTicket;
   readonly ticketId: string;
   readonly attempt: number;
-  readonly refused: { readonly by: readonly string[]; readonly forNow: readonly string[] };
-  readonly signal: AbortSource;
-  readonly after: Schedule;
+  readonly tries: CallAttempts<unknown>;
   /** Latest time at which its request must be answered. */
   readonly parkUntil: number;
   /** Its caller can ask for it again, so it keeps its queue position when the caller leaves. */
@@ -109,7 +107,9 @@ async function takeInAll(
   ask: LeaseAdmissionRequest,
   placements: readonly Placement[],
 ): Promise<TakenLeases> {
-  const held = new HeldSlots<PlacedLease>(ask.after, (slot, full) => giveBack(slot, full, ask));
+  const held = new HeldSlots<PlacedLease>(ask.plan.call.after, (slot, full) =>
+    giveBack(slot, full, ask),
+  );
   for (;;) {
     const missing = placements.filter((placement) => !held.has(placement));
     const mayWait = ask.ticket.maxWaitMs !== 0;
@@ -187,10 +187,10 @@ async function takeOne(
   how: Omit<AcquireOptions, keyof Round>,
   all: readonly Placement[],
 ): Promise<TakenLease> {
-  const { plan, ticket, ticketId, attempt, signal, after, parkUntil } = ask;
+  const { plan, ticket, ticketId, attempt, parkUntil } = ask;
   const manner: AcquireOptions = { ticketId, attempt, ...how };
   const { call, routed } = plan;
-  const { env, table, ctx } = call;
+  const { env, table, ctx, signal, after } = call;
   const context = contextOf(ask, all);
   const isByMembers = plan.members?.group === placement.group;
   const unpriced = isByMembers ? null : (context.metering?.rejectUnpriced(placement) ?? null);
@@ -251,19 +251,17 @@ type RejectedSlot = Extract<SlotEnd, { kind: 'rejected' }>;
 const REPLIES = { capped, overloaded, unavailable };
 
 function contextOf(
-  { plan, metering, refused }: LeaseAdmissionRequest,
+  { plan, metering, tries }: LeaseAdmissionRequest,
   all: readonly Placement[],
 ): Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team' | 'names'> {
   const { call, members } = plan;
-  const excluded = members === null ? [] : [...members.impossible, ...refused.by];
   return {
     table: call.table,
     // A lease has no body. Its request contains all names.
     names: null,
     metering:
       members === null ? metering : (metering?.beforeGrant(members.places.values()) ?? null),
-    members:
-      members === null ? null : { group: members.group, excluded, excludedForNow: refused.forNow },
+    members: members === null ? null : { group: members.group, ...excludedMembers(members, tries) },
     billed: metering === null ? null : billedOf(all),
     team: call.caller.key?.team ?? null,
   };
@@ -340,10 +338,10 @@ async function letGo(
 /** Waits for a message whose failure does not matter, because its lease ends by its TTL. */
 async function ignoringFailure(
   message: Promise<unknown>,
-  { after }: LeaseAdmissionRequest,
+  { plan }: LeaseAdmissionRequest,
 ): Promise<void> {
   try {
-    await within(LOST_MS, message, after);
+    await within(LOST_MS, message, plan.call.after);
   } catch {
     // The message is lost.
   }

@@ -40,7 +40,7 @@ import {
 } from './lease-call.ts';
 import { openTicket, sealLease } from './lease-token.ts';
 import { expiry, keepLeasePlace, postLease } from './post-lease.ts';
-import { forbiddenHold, rulesOf } from './plan-lease.ts';
+import { forbiddenHold, planHeld } from './plan-lease.ts';
 import { readJson } from './read-json.ts';
 import { patchLease } from './report-lease.ts';
 import { settleBy } from './settle-lease.ts';
@@ -144,7 +144,7 @@ async function putLease(call: AuthenticatedCall, token: string): Promise<LeaseRo
   if (lease === null) return unknownToken('lease');
   const forbidden = forbiddenHold(call, lease);
   if (forbidden !== null) return forbidden;
-  const { maxHoldMs } = rulesOf(call, lease).hold;
+  const { maxHoldMs } = planHeld(call, lease).rules.hold;
   const holdLeftMs = lease.grantedAt + maxHoldMs - sentAt;
   if (holdLeftMs <= 0) {
     const message = `This lease was held for ${maxHoldMs} ms, the maximum in its groups (\`holds.max_hold_ms\`). Stop the work and release the lease.`;

@@ -2,10 +2,11 @@ import type { GroupConfig } from '../../contract/config/config.ts';
 import type { LeaseRequestBody } from '../../contract/leases.ts';
 import type { AssumedLimit, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
 import type { Lane } from '../../core/words/ticket.ts';
+import type { PastAttempts } from '../attempts/call-attempts.ts';
 import { openToken, sealToken } from './signed-token.ts';
 
 /** Increase it with each change of what tokens contain. Tokens of other versions are not valid. */
-const VERSION = 1;
+const VERSION = 2;
 
 export type WantedLease = Pick<LeaseRequestBody, 'group' | 'upstream' | 'model' | 'estimate'>;
 
@@ -39,12 +40,7 @@ interface TokenHistory {
   readonly ticketId: string;
   readonly attempt: number;
   readonly enqueuedAt: number;
-  /** How often the call returned to the queue after a refusal, and how often it was retried after an error. */
-  readonly reentered: number;
-  readonly retried: number;
-  /** Members that have refused the call, and those of them whose refusal is temporary. */
-  readonly refusedBy: readonly string[];
-  readonly refusedForNow: readonly string[];
+  readonly past: PastAttempts;
 }
 
 export interface TicketToken extends TokenHistory {

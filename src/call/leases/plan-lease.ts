@@ -7,7 +7,7 @@ import { byTier, membersOf, type GroupMember } from '../../routing/members.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { LEASE } from '../../upstream/operation/operations-table.ts';
 import type { AuthenticatedCall } from '../call.ts';
-import { callRules, type CallRules } from '../call-rules.ts';
+import { callRules } from '../call-rules.ts';
 import { accountOf } from '../identity/accounts.ts';
 import { keyFor, missingKey } from '../identity/authenticate.ts';
 import { locatedOf } from './lease-call.ts';
@@ -85,7 +85,10 @@ export async function planLease(
 }
 
 /** The usage that a lease reserves. null if none of its groups counts tokens or cost. */
-export function meteringOf({ located, rules }: Candidate, wanted: WantedLease): Metering | null {
+export function meteringOf(
+  { located, rules }: Pick<Candidate, 'located' | 'rules'>,
+  wanted: WantedLease,
+): Metering | null {
   return rules.isMetered ? measureAsReported(located, estimateOf(wanted)) : null;
 }
 
@@ -148,15 +151,6 @@ export function estimateOf({ estimate }: WantedLease): Parameters<typeof measure
   };
 }
 
-/** The current rules of a lease in the groups whose slots it holds. */
-export function rulesOf(call: Pick<AuthenticatedCall, 'table'>, { pools }: LeaseToken): CallRules {
-  const withMember = pools.find(({ member }) => member !== undefined)?.group ?? null;
-  return callRules(
-    pools.map((hold) => placementOf(call, hold)),
-    withMember,
-  );
-}
-
 /** The upstreams that a group names: those of its members, or the single one that it matches. */
 function upstreamsNamed(config: GroupConfig): string[] {
   const ofMembers = byTier(membersOf(config)).map(({ config: { upstream } }) => upstream);
@@ -206,19 +200,20 @@ function locatedAtMember(
   return upstream === undefined ? null : locatedAt(upstream, named ?? model);
 }
 
-/** The place of a lease that it holds: its member, or the upstream that its caller named. */
-export function placeOfHeld(
+/** A lease that is held, as the driver sees a call: its rules in the groups whose slots it holds, and its member. */
+export function planHeld(
   call: AuthenticatedCall,
   { wanted, pools, member: id }: LeaseToken,
-): Pick<MemberRoute, 'located'> & Partial<MemberRoute> {
-  const hold = pools.find(({ member }) => member !== undefined);
-  const members = hold === undefined ? [] : membersOf(placementOf(call, hold).config);
-  const member = members.find((one) => one.id === id);
+): Pick<Candidate, 'rules' | 'located' | 'members' | 'member'> {
   const upstream = upstreamFor(call, wanted) ?? NOWHERE;
   const located = locatedAt(upstream, wanted.model ?? null);
-  if (member === undefined) return { located };
-  const names = call.table.routes.namesOf(upstream, located.model);
-  return routeOf(member, locatedAtMember(call.table, member, names, located) ?? located, upstream);
+  const placements = pools.map((hold) => placementOf(call, hold));
+  const at = pools.findIndex((hold) => hold.member !== undefined);
+  const config = placements[at]?.config ?? null;
+  const rules = callRules(placements, pools[at]?.group ?? null);
+  const members = config === null ? null : planMembers(call, located, config);
+  const member = members?.places.get(id ?? '') ?? null;
+  return { rules, located: member?.located ?? located, members, member };
 }
 
 function unknownUpstream(id: string): Rejected['reply'] {

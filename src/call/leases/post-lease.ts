@@ -1,11 +1,12 @@
 import { listItems, parameterOf, parseHeaderValue } from '../../runtime/header-value.ts';
-import { sureTable, tableSince } from '../../config/snapshots.ts';
+import { sureTable } from '../../config/snapshots.ts';
 import type { LeaseAnswer, LeaseRequestBody, TicketAnswer } from '../../contract/leases.ts';
 import { attemptOf } from '../../core/words/ids.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { pause } from '../../runtime/background.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { CallTicket } from '../acquire/admission.ts';
+import { CallAttempts, NO_ATTEMPTS } from '../attempts/call-attempts.ts';
+import { drive } from '../drive.ts';
 import { Rounds } from '../acquire/rounds.ts';
 import { ticketTime } from '../acquire/ticket.ts';
 import { waitedHeader } from '../acquire/waited.ts';
@@ -15,7 +16,7 @@ import { delayNewKey, keepPlace, NO_PLACE, takeLeasePlace } from '../identity/ne
 import { retryBudgetOf } from '../isolate.ts';
 import type { Candidate } from '../plan.ts';
 import { rateHeaders } from '../rate-headers.ts';
-import { LEFT, rejected, type Rejected } from '../result.ts';
+import { rejected, type AttemptResult, type Rejected } from '../result.ts';
 import { admitLease, type LeaseAdmitted } from './admit-lease.ts';
 import { renewWithinMs } from './held-pools.ts';
 import { routeReply, unknownToken, type LeaseRouteAnswer, type RouteReply } from './lease-call.ts';
@@ -33,9 +34,6 @@ const ASK_EVERY_MS = 1_000;
 const CHECK_AFTER_MS = 500;
 
 const IDEMPOTENCY_LENGTH_MAX = 256;
-
-const MOVES_MAX = 20;
-const MOVE_PAUSE_MS = 100;
 
 /** Maximum length of a lease's id. A longer text is a lease token, which begins with the id. */
 const LEASE_ID_LENGTH_MAX = 100;
@@ -68,49 +66,61 @@ export function keepLeasePlace(call: AuthenticatedCall, upstream: string, expire
 
 /** @param ownKey the name of the provider key if it may be unverified. null for a gateway key, or without a key */
 async function askForLease(
-  first: AuthenticatedCall,
+  call: AuthenticatedCall,
   wanted: LeaseRequestBody,
   ownKey: string | null,
 ): Promise<LeaseRouteAnswer> {
   const receivedAt = steadyClock.now();
-  const past = await pastOf(first, wanted);
+  const past = await pastOf(call, wanted);
   if (past.kind === 'rejected') return past;
   const { isKept, ticket } = past;
-  const parkUntil = receivedAt + parkedMs(first.request);
-  let call = first;
-  for (let moves = 1; ; moves += 1) {
-    const plan = await planLease(call, wanted);
-    if (plan.kind === 'rejected') return plan;
-    if (ownKey !== null && moves === 1) await delayNewKey(call, ownKey, plan.placements);
-    const { ticketId, attempt } = ticket;
-    const admitted = await admitLease({
-      plan,
-      metering: meteringOf(plan, wanted),
-      ticketId,
-      attempt,
-      parkUntil,
-      isKept,
-      ticket: ticketFor(call, wanted, ticket),
-      refused: { by: ticket.refusedBy, forNow: ticket.refusedForNow },
-      signal: call.signal,
-      after: call.after,
-      refusedNow: (placements) => refusedNow(call, wanted, placements, receivedAt),
-    });
-    switch (admitted.kind) {
-      case 'admitted':
-        return leased(plan, wanted, ticket, admitted, receivedAt);
-      case 'parked':
-        return parked(call, ticket, admitted, receivedAt);
-      case 'rejected':
-      case 'left':
-        return admitted;
-      case 'moved': {
-        const moved = await movedTo(call, admitted.configVersion, moves, parkUntil);
-        if (moved.kind !== 'known') return moved;
-        call = moved;
-      }
-    }
-  }
+  const parkUntil = receivedAt + parkedMs(call.request);
+  const first = await planLease(call, wanted);
+  if (first.kind === 'rejected') return first;
+  if (ownKey !== null) await delayNewKey(call, ownKey, first.placements);
+  const tries = new CallAttempts<Replied>(call.request.headers, ticket.past);
+  const result = await drive(
+    first,
+    { ticket: ticketFor(call, wanted, ticket), tries, listener: null },
+    {
+      spills: false,
+      untilAt: parkUntil,
+      plan: (newer) => planLease(newer, wanted),
+      attempt: async (plan, attempt): Promise<AttemptResult<Replied>> => {
+        const now = { ...ticket, past: tries.past };
+        const admitted = await admitLease({
+          plan,
+          ticketId: ticket.ticketId,
+          attempt: ticket.attempt,
+          parkUntil,
+          isKept,
+          ticket: attempt.ticket,
+          tries,
+          metering: meteringOf(plan, wanted),
+          refusedNow: (placements) => refusedNow(plan.call, wanted, placements, receivedAt),
+        });
+        if (admitted.kind === 'admitted') {
+          return replied(await leased(plan, wanted, now, admitted, receivedAt));
+        }
+        if (admitted.kind !== 'parked') return admitted;
+        return replied(await parked(plan.call, now, admitted, receivedAt));
+      },
+    },
+  );
+  if (result.kind === 'answered') return result.reply;
+  if (result.kind === 'left') return result;
+  // Headgate sends nothing for a lease, so its reply has no number of attempts.
+  const { tries: _, ...reply } = result.reply;
+  return { ...result, reply };
+}
+
+interface Replied {
+  readonly kind: 'answered';
+  readonly reply: RouteReply;
+}
+
+function replied(reply: RouteReply): Replied {
+  return { kind: 'answered', reply };
 }
 
 /**
@@ -164,8 +174,7 @@ async function pastOf(
   const { group, upstream, model, slots = headers.weight } = wanted;
   const same = JSON.stringify([caller.id, name, group, upstream, model, slots]);
   const ticketId = name === null ? crypto.randomUUID() : await ticketIdOf(fingerprintKey, same);
-  const nothing = { reentered: 0, retried: 0, refusedBy: [], refusedForNow: [], pools: [] };
-  const first = { attempt: 1, enqueuedAt: ticketTime(), ...nothing };
+  const first = { attempt: 1, enqueuedAt: ticketTime(), past: NO_ATTEMPTS, pools: [] };
   const ticket = { caller: caller.id, ticketId, slots, ...first };
   return { kind: 'past', ticket, isKept: name !== null };
 }
@@ -206,12 +215,12 @@ async function leased(
 ): Promise<RouteReply> {
   const now = steadyClock.now();
   retryBudgetOf(located.upstream.id).noteCall();
-  const { pools: _, ...past } = ticket;
+  const { pools: _, ...history } = ticket;
   const attempt = Math.max(ticket.attempt, ...holds.map(({ leaseId }) => attemptOf(leaseId)));
   const callTicket = ticketFor(call, wanted, ticket);
   const { group, upstream, model, estimate } = wanted;
   const lease = await sealLease(call.table.snapshot.fingerprintKey, {
-    ...past,
+    ...history,
     attempt,
     wanted: {
       ...(group !== undefined && { group }),
@@ -291,26 +300,4 @@ async function parked(
     'retry-after': String(Math.ceil(retryAfterMs / 1_000)),
     ...waitedHeader(waitsFor === undefined ? null : { group, reason: waitsFor }),
   });
-}
-
-/** The same request by a newer configuration, beginning with its caller. */
-async function movedTo(
-  call: AuthenticatedCall,
-  configVersion: number,
-  moves: number,
-  untilAt: number,
-): Promise<AuthenticatedCall | LeaseRouteAnswer> {
-  if (moves >= MOVES_MAX || steadyClock.now() >= untilAt) return unread();
-  const table = await tableSince(call, configVersion, untilAt);
-  if (table === null) return call.signal.aborted ? LEFT : unread();
-  if (moves > 1) await pause(MOVE_PAUSE_MS * moves, call.after);
-  const identified = await identify(table, call.request.headers, call.query);
-  return identified.kind === 'rejected'
-    ? identified
-    : { ...call, table, caller: identified.caller };
-}
-
-function unread(): Rejected {
-  const message = 'The configuration of the group could not be read. Try again in a moment.';
-  return rejected({ reason: 'limiter_unavailable', message });
 }

@@ -1,15 +1,14 @@
-import type { Upstream } from '../../contract/config/upstream.ts';
 import type { ReportAnswer, ReportRequest } from '../../contract/leases.ts';
-import { SERVED, type RefusalKind, type UpstreamSignal } from '../../core/words/signal.ts';
+import { SERVED, type UpstreamSignal } from '../../core/words/signal.ts';
 import { isTaken } from '../../core/words/outcome.ts';
-import { membersOf } from '../../routing/members.ts';
 import type { UpstreamRefusal } from '../../upstream/refusal/classify-refusal.ts';
 import type { AuthenticatedCall } from '../call.ts';
-import { retryBudgetOf } from '../isolate.ts';
 import type { CallLimits } from '../answer-source.ts';
 import { hintsIn, nearlyEmpty, readAnswer } from '../read-answer.ts';
-import { reentriesMaxOf, RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS } from '../call-attempts.ts';
-import { placementOf, releaseAll, reportTo } from './held-pools.ts';
+import { CallAttempts } from '../attempts/call-attempts.ts';
+import { noteRefusedAt, whereNextIfKept } from '../attempts/where-next.ts';
+import { placeOf } from '../log-refusal.ts';
+import { releaseAll, reportTo } from './held-pools.ts';
 import {
   notReported,
   openLeaseOf,
@@ -18,7 +17,7 @@ import {
   type LeaseRouteAnswer,
 } from './lease-call.ts';
 import { sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
-import { forbiddenHold, placeOfHeld, rulesOf } from './plan-lease.ts';
+import { forbiddenHold, planHeld } from './plan-lease.ts';
 import { settleRefused } from './settle-lease.ts';
 
 /** Statuses for which the runtime allows no body. */
@@ -26,18 +25,6 @@ const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** Headers about the encoding of the body, which is reported as plain text. */
 const OF_BODY = ['content-encoding', 'content-length', 'transfer-encoding'];
-
-/** Refusals after which the call can succeed once it has queued again. */
-const WAITABLE: ReadonlySet<RefusalKind> = new Set<RefusalKind>([
-  'concurrency',
-  'requests',
-  'tokens',
-  'ramp',
-  'unknown',
-]);
-
-/** Refusals after which a retry at the same upstream may succeed. */
-const RETRIABLE: ReadonlySet<RefusalKind> = new Set<RefusalKind>(['overload', 'error']);
 
 export async function patchLease(
   call: AuthenticatedCall,
@@ -48,20 +35,31 @@ export async function patchLease(
   if (lease === null) return unknownToken('lease');
   const forbidden = forbiddenHold(call, lease);
   if (forbidden !== null) return forbidden;
-  const { located } = placeOfHeld(call, lease);
-  const { upstream } = located;
+  const held = planHeld(call, lease);
+  const { upstream } = held.located;
   const answer = answerOf(reported);
   // The key belongs to the holder, so its refusal affects no other key.
-  const limits = (): CallLimits => limitsOf(call, lease, upstream);
+  const limits = (): CallLimits => limitsOf(lease, held);
   const { refusal } = await readAnswer(answer, { upstream, isOfMember: false, limits }, call.after);
   if (refusal === null) {
-    if (answer !== null) await reportServed(call, lease, answer, upstream);
+    if (answer !== null) await reportServed(call, lease, answer, held);
     return judged({ action: 'go_on', after_ms: 0 });
   }
   const { kind } = refusal.signal;
+  const { members, member } = held;
+  const tries = new CallAttempts(call.request.headers, lease.past);
+  const isRepeat = tries.noteRefused(placeOf(held), refusal.signal);
   // The holder's network address is not that of the Worker.
-  if (kind !== 'egress') await reportRefused(call, lease, refusal);
-  const next = nextOf(call, lease, upstream, kind);
+  if (kind !== 'egress') await reportRefused(call, lease, refusal, isRepeat);
+  if (members !== null && member !== null && kind !== 'served') {
+    noteRefusedAt(tries, members, member, kind);
+  }
+  const ticket = { maxWaitMs: lease.mayWait ? null : 0 };
+  const where = whereNextIfKept(
+    held,
+    { ticket, tries, hasNext: false, hasOtherPlace: false },
+    kind,
+  );
   const notTo = await releaseAll(call, lease, {
     outcome: refusal.isFinal ? 'refused' : 'failed',
     // A report does not prove a key, so a reported success does not count as a success of the key.
@@ -69,24 +67,35 @@ export async function patchLease(
     settle: settleRefused(call, lease),
   });
   if (notTo.length > 0) return notReported(notTo);
-  if (next === null) return judged({ action: 'stop', after_ms: 0 });
-  const { afterMs, ...past } = next;
-  const { wanted: _, upstream: __, agent: ___, slots, ...rest } = lease;
-  const ticket = await sealTicket(call.table.snapshot.fingerprintKey, {
-    caller: rest.caller,
-    ticketId: rest.ticketId,
-    attempt: rest.attempt + 1,
-    enqueuedAt: rest.enqueuedAt,
+  if (where === null) return judged({ action: 'stop', after_ms: 0 });
+  const afterMs = where === 'here later' ? Math.round(tries.pauseMs()) : 0;
+  return judged({
+    action: 'again',
+    after_ms: afterMs,
+    ticket: await ticketAfter(call, lease, tries),
+  });
+}
+
+/** The ticket with which a refused call acquires its next lease. */
+function ticketAfter(
+  { table }: AuthenticatedCall,
+  { caller, ticketId, attempt, enqueuedAt, slots, pools }: LeaseToken,
+  { past }: CallAttempts,
+): Promise<string> {
+  return sealTicket(table.snapshot.fingerprintKey, {
+    caller,
+    ticketId,
+    attempt: attempt + 1,
+    enqueuedAt,
     slots,
-    ...past,
-    pools: rest.pools.map(({ group, partition, assumed, jurisdiction }) => ({
+    past,
+    pools: pools.map(({ group, partition, assumed, jurisdiction }) => ({
       group,
       partition,
       assumed,
       jurisdiction,
     })),
   });
-  return judged({ action: 'again', after_ms: Math.round(afterMs), ticket });
 }
 
 function judged(answer: ReportAnswer): LeaseRouteAnswer {
@@ -120,19 +129,22 @@ function ofProvider({ pools }: LeaseToken): readonly PoolHold[] {
   return withMember.length > 0 ? withMember : pools.filter((hold) => hold.isOfProvider === true);
 }
 
+type HeldPlan = ReturnType<typeof planHeld>;
+
 /** The limits that count a lease. The number of calls in flight is unknown. */
-function limitsOf(call: AuthenticatedCall, lease: LeaseToken, upstream: Upstream): CallLimits {
-  const { feedForward } = rulesOf(call, lease);
-  return { place: `lease ${lease.caller} ${upstream.id}`, underWay: 0, feedForward };
+function limitsOf({ caller }: LeaseToken, { rules, located }: HeldPlan): CallLimits {
+  const { feedForward } = rules;
+  return { place: `lease ${caller} ${located.upstream.id}`, underWay: 0, feedForward };
 }
 
 async function reportServed(
   call: AuthenticatedCall,
   lease: LeaseToken,
   answer: Response,
-  upstream: Upstream,
+  held: HeldPlan,
 ): Promise<void> {
-  const warning = nearlyEmpty(hintsIn(answer, upstream), upstream, limitsOf(call, lease, upstream));
+  const { upstream } = held.located;
+  const warning = nearlyEmpty(hintsIn(answer, upstream), upstream, limitsOf(lease, held));
   const [warned] = ofProvider(lease);
   const mistake = answer.ok ? {} : { isMistake: true };
   await Promise.all(
@@ -149,10 +161,10 @@ async function reportRefused(
   call: AuthenticatedCall,
   lease: LeaseToken,
   { signal, scope }: UpstreamRefusal,
+  isRepeat: boolean,
 ): Promise<void> {
   const about = scope === 'model' ? ofProvider(lease)[0] : ofProvider(lease).at(-1);
   if (about === undefined) return;
-  const isRepeat = lease.reentered + lease.retried > 0;
   // A lease has no tier, so it is unknown which tier is full.
   const reach = scope === 'tier' ? 'call' : scope;
   await reportTo(call, lease, about, { ...signal, scope: reach, ...reportedBy(call) }, isRepeat);
@@ -163,50 +175,4 @@ async function reportRefused(
  */
 function reportedBy({ caller }: AuthenticatedCall): Required<Pick<UpstreamSignal, 'reportedBy'>> {
   return { reportedBy: caller.gatewayKeyId ?? '' };
-}
-
-interface Next {
-  readonly reentered: number;
-  readonly retried: number;
-  readonly refusedBy: readonly string[];
-  readonly refusedForNow: readonly string[];
-  readonly afterMs: number;
-}
-
-/** Decides whether a refused call asks again, as a proxied one would. null if it does not. */
-function nextOf(
-  call: AuthenticatedCall,
-  lease: LeaseToken,
-  upstream: Upstream,
-  kind: UpstreamRefusal['signal']['kind'],
-): Next | null {
-  const { reentered, retried, refusedBy, refusedForNow, member } = lease;
-  const past = { reentered, retried, refusedBy, refusedForNow };
-  if (kind === 'served' || !lease.mayWait) return null;
-  const passes = WAITABLE.has(kind) || RETRIABLE.has(kind);
-  if (member !== null && hasOther(call, lease)) {
-    if (reentered >= reentriesMaxOf(kind)) return null;
-    const forNow = passes ? [...refusedForNow, member] : refusedForNow;
-    const by = { refusedBy: [...refusedBy, member], refusedForNow: forNow };
-    return { ...past, ...by, reentered: reentered + 1, afterMs: 0 };
-  }
-  if (WAITABLE.has(kind)) {
-    if (reentered >= reentriesMaxOf(kind)) return null;
-    // Members that refused it before may be asked again once all have refused it.
-    return { ...past, refusedBy: [], refusedForNow: [], reentered: reentered + 1, afterMs: 0 };
-  }
-  const { max, budget } = rulesOf(call, lease).retries;
-  if (!RETRIABLE.has(kind) || retried >= max) return null;
-  if (!retryBudgetOf(upstream.id).take(budget)) return null;
-  const longestMs = Math.min(RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS * 2 ** retried);
-  return { ...past, retried: retried + 1, afterMs: (longestMs * (1 + Math.random())) / 2 };
-}
-
-function hasOther(call: AuthenticatedCall, { pools, member, refusedBy }: LeaseToken): boolean {
-  const hold = pools.find((each) => each.member !== undefined);
-  if (hold === undefined) return false;
-  const { config } = placementOf(call, hold);
-  return membersOf(config).some(
-    ({ id, config: { enabled } }) => enabled && id !== member && !refusedBy.includes(id),
-  );
 }

@@ -1,26 +1,19 @@
 import type { ReleaseRequest } from '../../contract/leases.ts';
 import { mayReportUsage } from '../../routing/key-access.ts';
-import { countsTokens } from '../../routing/metered.ts';
 import { EachSecond } from '../../runtime/each-second.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Settle } from '../acquire/admission.ts';
 import type { AuthenticatedCall } from '../call.ts';
-import { measureAsReported, type Metering } from '../metering.ts';
-import { placementOf } from './held-pools.ts';
+import type { Metering } from '../metering.ts';
 import type { LeaseToken } from './lease-token.ts';
-import { estimateOf, placeOfHeld } from './plan-lease.ts';
+import { estimateOf, meteringOf, planHeld } from './plan-lease.ts';
 
-/** Measures the call of a lease. null if none of its groups counts usage. */
-function meteringOf(call: AuthenticatedCall, lease: LeaseToken): Metering | null {
-  const counts = lease.pools.some((hold) => {
-    const { config } = placementOf(call, hold);
-    return config !== null && countsTokens(config);
-  });
-  if (!counts) return null;
-  const { located, id, member } = placeOfHeld(call, lease);
-  const metering = measureAsReported(located, estimateOf(lease.wanted));
-  return id === undefined || member === undefined ? metering : metering.at({ id, member, located });
+/** Measures the call of a lease that is held. null if none of its groups counts usage. */
+function meteringOfHeld(call: AuthenticatedCall, lease: LeaseToken): Metering | null {
+  const held = planHeld(call, lease);
+  const metering = meteringOf(held, lease.wanted);
+  return held.member === null ? metering : (metering?.at(held.member) ?? null);
 }
 
 /** Minimum time between two log lines about reported usage that does not count. */
@@ -39,7 +32,7 @@ export function settleBy(
   lease: LeaseToken,
   usage: ReleaseRequest['usage'],
 ): { readonly counts: 'reported' | 'reserved'; readonly settle: Settle | undefined } | null {
-  const metering = usage === undefined ? null : meteringOf(call, lease);
+  const metering = usage === undefined ? null : meteringOfHeld(call, lease);
   if (usage === undefined || metering === null) return null;
   if (!mayReportUsage(call.caller.key)) {
     noteIgnored(call, lease, usage);
@@ -62,7 +55,7 @@ export function settleBy(
 
 /** Settles a lease whose holder reports that its call was refused, by the same rule. */
 export function settleRefused(call: AuthenticatedCall, lease: LeaseToken): Settle | undefined {
-  return mayReportUsage(call.caller.key) ? meteringOf(call, lease)?.notServed : undefined;
+  return mayReportUsage(call.caller.key) ? meteringOfHeld(call, lease)?.notServed : undefined;
 }
 
 function noteIgnored(

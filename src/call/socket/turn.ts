@@ -1,8 +1,7 @@
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { ReportedRun } from '../../upstream/operation/runs.ts';
 import { isFailure } from '../../upstream/socket/close.ts';
-import { sizeOf, type Frame } from '../../upstream/socket/frame.ts';
-import type { CreateMessage, ResponsesEvent } from '../../upstream/socket/responses-messages.ts';
+import type { ResponsesEvent } from '../../upstream/socket/responses-messages.ts';
 import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
 import type { Admission, Settle } from '../acquire/admission.ts';
@@ -10,11 +9,13 @@ import { retryBudgetOf } from '../isolate.ts';
 import type { Metering } from '../metering.ts';
 import type { Candidate } from '../plan.ts';
 import { sourceOf, type AnswerSource } from '../answer-source.ts';
+import { placeOf } from '../log-refusal.ts';
 import { readAnswer, readFailedEvent } from '../read-answer.ts';
 import type { NotServed } from '../result.ts';
 import { keepForRun } from '../runs/hold-run.ts';
-import type { CandidateAttempt as Attempt } from '../call-attempts.ts';
-import { whereNextIfKept } from '../where-next.ts';
+import type { CandidateAttempt } from '../attempts/call-attempts.ts';
+import { whereNext } from '../attempts/where-next.ts';
+import { frameOf, type TurnRequest } from './plan-turn.ts';
 import { SocketUsage } from './socket-usage.ts';
 
 /** Timeout of the first event of an answer if the group sets none. */
@@ -29,11 +30,16 @@ const IN_DOUBT_MS = 10_000;
 /** Statuses of an upstream without room. They always refuse a turn. */
 const NO_ROOM: ReadonlySet<number> = new Set([429, 503, 529]);
 
-interface TurnParts {
+/** The answer to a turn has begun, or its caller has received the error instead. */
+export interface TurnAnswered {
+  readonly kind: 'answered';
+}
+
+export interface TurnParts {
   readonly candidate: Candidate;
   readonly admission: Admission;
   readonly metering: Metering | null;
-  readonly turn: Attempt;
+  readonly turn: CandidateAttempt<TurnAnswered>;
   readonly pipe: SocketPipe;
   /** Whether an error certainly concerns the turn. It may be about another message of its client. */
   readonly isOwnError: () => boolean;
@@ -46,11 +52,7 @@ interface TurnParts {
  * answer.
  */
 export class Turn {
-  /**
-   * Its message, while it may be sent again. null once its answer has begun, so that a long answer does not keep a long
-   * request.
-   */
-  #frame: Frame | null;
+  readonly #request: TurnRequest;
   readonly #parts: TurnParts;
   readonly #answered = Promise.withResolvers<NotServed['where'] | null>();
   readonly #ended = Promise.withResolvers<void>();
@@ -69,8 +71,8 @@ export class Turn {
   /** Inputs that the upstream has accepted and will continue with. */
   #steers = 0;
 
-  constructor(create: CreateMessage, parts: TurnParts) {
-    this.#frame = create.frame;
+  constructor(request: TurnRequest, parts: TurnParts) {
+    this.#request = request;
     this.#parts = parts;
     this.#usage = new SocketUsage(parts.candidate.located.operation.shape);
     const { candidate, admission, pipe } = parts;
@@ -101,7 +103,8 @@ export class Turn {
     turn.tries.noteSent();
     retryBudgetOf(candidate.located.upstream.id).noteCall();
     this.#idle.begin();
-    if (this.#frame !== null) pipe.toUpstream(this.#frame);
+    const frame = frameOf(this.#request);
+    if (frame !== null) pipe.toUpstream(frame);
   }
 
   /**
@@ -176,7 +179,8 @@ export class Turn {
 
   #begun(): void {
     this.#isAnswered = true;
-    this.#frame = null;
+    // A long answer must not keep a long request.
+    this.#request.body.answered();
     const { admission, turn } = this.#parts;
     const { sent } = turn.tries;
     admission.reportAnswer(200, sent > 1 ? { sent } : undefined);
@@ -208,10 +212,9 @@ export class Turn {
   /** Reports to the groups why an answer failed after the caller had received its beginning. */
   #reportFailed(frame: string): void {
     const { candidate, admission, turn } = this.#parts;
-    const { upstream } = candidate.located;
     const refusal = readFailedEvent(frame, this.#source);
     if (refusal === null) return;
-    const isRepeat = turn.tries.noteRefused(upstream.id, refusal.signal);
+    const isRepeat = turn.tries.noteRefused(placeOf(candidate), refusal.signal);
     admission.report(refusal.signal, refusal.scope, isRepeat);
   }
 
@@ -230,21 +233,16 @@ export class Turn {
     let outcome: LeaseOutcome = 'success';
     if (refusal !== null) {
       const { signal, scope, isFinal } = refusal;
-      const isRepeat = turn.tries.noteRefused(candidate.located.upstream.id, signal);
+      const isRepeat = turn.tries.noteRefused(placeOf(candidate), signal);
       admission.report(signal, scope, isRepeat);
       outcome = isFinal ? 'refused' : 'failed';
-      const mayRetry = !wasAnswered && pipe.isOpen && this.#canBeSentAgain;
-      where = mayRetry ? whereNextIfKept(candidate, turn, signal.kind) : null;
+      const mayRetry = !wasAnswered && pipe.isOpen;
+      where = mayRetry ? whereNext(candidate, turn, signal.kind) : null;
     }
     if (where === null) pipe.toCaller(frame);
     this.#isRetried = where !== null;
     candidate.call.ctx.waitUntil(this.#end(outcome, metering?.notServed));
     this.#answered.resolve(where);
-  }
-
-  get #canBeSentAgain(): boolean {
-    const { max_body_bytes: bytesMax } = this.#parts.candidate.rules.retries;
-    return this.#frame !== null && sizeOf(this.#frame) <= bytesMax;
   }
 
   async #end(outcome: LeaseOutcome, settle?: Settle): Promise<void> {

@@ -1,8 +1,7 @@
+import { routingTable } from '../../config/snapshots.ts';
 import type { Dialect } from '../../contract/dialect.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { pause } from '../../runtime/background.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { Reservation } from '../../upstream/body/body-budget.ts';
 import { sizeOf, type Frame } from '../../upstream/socket/frame.ts';
 import {
   isCreate,
@@ -11,22 +10,34 @@ import {
   readClientMessage,
   readEvent,
   type ClientMessage,
-  type CreateMessage,
 } from '../../upstream/socket/responses-messages.ts';
 import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
 import { idleMsAt } from '../call-rules.ts';
-import type { CallTicket } from '../acquire/admission.ts';
 import { newTicket } from '../acquire/ticket.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { errorEvent } from '../errors/socket-error.ts';
 import type { UpstreamKey } from '../identity/authenticate.ts';
-import { bodyBudget, returns } from '../isolate.ts';
+import { returns } from '../isolate.ts';
 import type { Located } from '../locate.ts';
 import { noteRefusal } from '../refusals/note-refusal.ts';
-import { CallAttempts } from '../call-attempts.ts';
-import { Turn } from './turn.ts';
-import { TurnAdmission, type GrantedTurnSlots } from './turn-admission.ts';
+import { CallAttempts } from '../attempts/call-attempts.ts';
+import { attemptAt } from '../attempt-at.ts';
+import { UNCONFIRMED } from '../changed-since.ts';
+import { drive, identifiedBy } from '../drive.ts';
+import type { Candidate } from '../plan.ts';
+import {
+  LEFT,
+  rejected,
+  type CallerLeft,
+  type FinalResult,
+  type NotServed,
+  type Rejected,
+} from '../result.ts';
+import { planTurn, turnRequest, type TurnConnection, type TurnRequest } from './plan-turn.ts';
+import { Turn, type TurnAnswered, type TurnParts } from './turn.ts';
+
+const ANSWERED: TurnAnswered = { kind: 'answered' };
 
 /** Maximum bytes of messages that wait behind a queued turn. */
 const BEHIND_BYTES_MAX = 1_048_576;
@@ -55,7 +66,7 @@ export class Turns {
   readonly #shape: Dialect;
   readonly #upstream: Located['upstream'];
   readonly #over = new AbortController();
-  readonly #admission: TurnAdmission;
+  readonly #connection: TurnConnection;
   readonly #running = new Map<string | null, Turn>();
   #pipe: SocketPipe | null = null;
   /** Longest silence between two turns, by the groups of the last turn. null if there is no limit. */
@@ -74,11 +85,16 @@ export class Turns {
 
   /** @param located of the call that each turn is @param key the key with which the connection was opened */
   constructor(known: AuthenticatedCall, located: Located, key: UpstreamKey) {
-    this.#known = known;
+    // A turn is like a call whose body is JSON. Its signal ends with the connection.
+    const headers = new Headers(known.request.headers);
+    headers.set('content-type', 'application/json');
+    headers.delete('content-encoding');
+    const request = new Request(known.request, { headers });
+    this.#known = { ...known, request, signal: this.#over.signal };
+    this.#connection = { located, key };
     this.#shape = located.operation.shape;
     this.#upstream = located.upstream;
     this.#idleMs = idleMsAt(known.table, located.upstream);
-    this.#admission = new TurnAdmission({ known, located, key, signal: this.#over.signal });
   }
 
   begin(pipe: SocketPipe): void {
@@ -166,7 +182,9 @@ export class Turns {
     if (!isCreate(message)) return this.#passOther(frame);
     this.#wake();
     this.#behind.set(streamId, []);
-    this.#known.ctx.waitUntil(this.#run(message).finally(() => this.#takeHeld(streamId)));
+    this.#known.ctx.waitUntil(
+      this.#run(turnRequest(message)).finally(() => this.#takeHeld(streamId)),
+    );
   }
 
   /** Forwards a message that requests no response. Not every upstream accepts it. */
@@ -193,55 +211,88 @@ export class Turns {
   }
 
   /** Runs a turn until its answer begins, or it is refused. */
-  async #run(create: CreateMessage): Promise<void> {
+  async #run(turn: TurnRequest): Promise<void> {
     // Never rejects: an error ends the connection.
     try {
-      await this.#running.get(create.streamId)?.ended;
-      await this.#tryUntilAnswered(create);
+      await this.#running.get(turn.streamId)?.ended;
+      const result = await this.#drive(turn);
+      if (result.kind !== 'rejected') return;
+      this.#refuse(turn, result.reply);
+      // The key of the whole connection is no longer valid.
+      if (result.isOfKey === true) this.#pipe?.cut('key_invalid');
     } catch {
       this.#pipe?.cut('body');
-    }
-  }
-
-  async #tryUntilAnswered(create: CreateMessage): Promise<void> {
-    // The message is in memory in any case, so a queued turn takes room from others.
-    const room = bodyBudget.count(sizeOf(create.frame));
-    try {
-      await this.#tryWithin(room, create);
     } finally {
-      room.release();
+      turn.body.end();
     }
   }
 
-  async #tryWithin(room: Reservation, create: CreateMessage): Promise<void> {
-    const { streamId } = create;
-    const ticket = { ...newTicket(this.#known), kind: 'turn' } as const;
-    const attempts = new CallAttempts(this.#known.request.headers);
-    for (;;) {
-      const granted = await this.#admit(create, ticket, room);
-      const pipe = this.#pipe;
-      if (granted === null || pipe === null) return;
-      const alone = { listener: null, hasNext: false, firstTokenMs: null, hasOtherPlace: false };
-      const turn = new Turn(create, {
-        ...granted,
-        turn: { ticket, tries: attempts, ...alone },
-        pipe,
-        ...this.#doubts(),
-      });
-      this.#running.set(streamId, turn);
-      turn.ended
-        .then(() => {
-          if (this.#running.get(streamId) === turn) this.#running.delete(streamId);
-          this.#rest();
-        })
-        .catch(() => {});
-      if (!pipe.isOpen) return turn.cut({ by: 'left', code: 1006 }, 'unused');
-      turn.send();
-      const where = await turn.answered;
-      if (where === null) return;
-      await turn.ended;
-      if (where === 'here later') await pause(attempts.pauseMs(), this.#known.after);
+  /** Plans a turn by the newest configuration, in which its key may be revoked, and attempts it. */
+  async #drive(turn: TurnRequest): Promise<FinalResult<TurnAnswered>> {
+    const { env, ctx } = this.#known;
+    const table = await routingTable(env, ctx);
+    if (table === null) return rejected(UNCONFIRMED);
+    const known = await identifiedBy(table, { ...this.#known, body: turn.body });
+    if (known.kind === 'rejected') return known;
+    const plan = (call: AuthenticatedCall) => this.#plan(call, turn);
+    const first = await plan(known);
+    if (first.kind !== 'planned') return first;
+    const ticket = { ...newTicket(known), kind: 'turn' } as const;
+    const tries = new CallAttempts<TurnAnswered>(known.request.headers);
+    return drive(
+      first,
+      { ticket, tries, listener: null },
+      {
+        spills: false,
+        untilAt: Infinity,
+        plan,
+        attempt: (candidate, attempt) =>
+          attemptAt(
+            candidate,
+            attempt,
+            (at, there, metering) => (admission) =>
+              this.#send(turn, { candidate: at, turn: there, metering, admission }),
+          ),
+      },
+    );
+  }
+
+  async #plan(
+    call: AuthenticatedCall,
+    turn: TurnRequest,
+  ): Promise<Candidate | Rejected | CallerLeft> {
+    const planned = await planTurn(call, this.#connection, turn);
+    if (planned.kind !== 'elsewhere') return planned;
+    this.#pipe?.cut('restart');
+    return LEFT;
+  }
+
+  /** Sends a turn that has its slots, and waits until its answer begins. */
+  async #send(
+    request: TurnRequest,
+    granted: Pick<TurnParts, 'candidate' | 'turn' | 'metering' | 'admission'>,
+  ): Promise<TurnAnswered | NotServed | CallerLeft> {
+    const { streamId } = request;
+    const pipe = this.#pipe;
+    if (pipe === null) throw new Error('a turn began before its connection');
+    this.#idleMs = granted.candidate.rules.hold.idleMs;
+    const turn = new Turn(request, { ...granted, pipe, ...this.#doubts() });
+    this.#running.set(streamId, turn);
+    turn.ended
+      .then(() => {
+        if (this.#running.get(streamId) === turn) this.#running.delete(streamId);
+        this.#rest();
+      })
+      .catch(() => {});
+    if (!pipe.isOpen) {
+      await turn.cut({ by: 'left', code: 1006 }, 'unused');
+      return LEFT;
     }
+    turn.send();
+    const where = await turn.answered;
+    if (where === null) return ANSWERED;
+    await turn.ended;
+    return { kind: 'again', where };
   }
 
   /** Distinguishes errors of a turn that is about to be sent from those of other messages. */
@@ -255,31 +306,7 @@ export class Turns {
     };
   }
 
-  /** Acquires the slots of a turn. null if it was refused, or its caller has left. */
-  async #admit(
-    create: CreateMessage,
-    ticket: CallTicket,
-    room: Reservation,
-  ): Promise<GrantedTurnSlots | null> {
-    const admitted = await this.#admission.admit(create, ticket, room);
-    switch (admitted.kind) {
-      case 'granted':
-        this.#idleMs = admitted.candidate.rules.hold.idleMs;
-        return admitted;
-      case 'rejected':
-        this.#refuse(create, admitted.reply);
-        // The key of the whole connection is no longer valid.
-        if (admitted.isOfKey) this.#pipe?.cut('key_invalid');
-        return null;
-      case 'elsewhere':
-        this.#pipe?.cut('restart');
-        return null;
-      case 'left':
-        return null;
-    }
-  }
-
-  #refuse({ streamId, model }: ClientMessage, reply: ErrorReply): void {
+  #refuse({ streamId, model }: Pick<ClientMessage, 'streamId' | 'model'>, reply: ErrorReply): void {
     const { caller } = this.#known;
     const located = { upstream: this.#upstream, model };
     noteRefusal(this.#known, reply, { caller, located, placements: [] });

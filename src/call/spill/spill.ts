@@ -48,13 +48,15 @@ interface SpillCandidate extends Candidate {
 
 /** The candidates of a call after its own upstream, and how long it waits at each except the last. */
 export interface SpillPlan {
-  next: readonly SpillCandidate[];
+  readonly next: readonly SpillCandidate[];
   readonly afterMs: number;
   /** Timeout in milliseconds for the first content at each of them except the last. null if there is none. */
   readonly firstTokenMs: number | null;
   /** Names of the groups with members in which the call has already been. Each has considered all its members. */
-  been: readonly string[];
+  readonly been: readonly string[];
 }
+
+export const NO_SPILL: SpillPlan = { next: [], afterMs: 0, firstTokenMs: null, been: [] };
 
 /** Plans the other candidates of a call. There are none unless one of its groups configures them. */
 export async function planSpill(from: Candidate): Promise<SpillPlan> {
@@ -141,11 +143,18 @@ async function spillTo(
   return { ...candidate, entry, renamesBody };
 }
 
-/** Takes the next possible candidate from the plan, with the body that the call needs there. */
+interface SpilledTo {
+  readonly kind: 'next';
+  readonly candidate: Candidate;
+  /** The plan from there. */
+  readonly spill: SpillPlan;
+}
+
+/** Finds the next possible candidate of the plan, with the body that the call needs there. null if there is none. */
 export async function nextCandidate(
   plan: SpillPlan,
   from: Candidate,
-): Promise<Candidate | Rejected | CallerLeft | null> {
+): Promise<SpilledTo | Rejected | CallerLeft | null> {
   const { call, located, spilledFrom } = from;
   const { body, table } = call;
   const asCalled = spilledFrom ?? located;
@@ -156,11 +165,10 @@ export async function nextCandidate(
       one.call.table === table ? one : spillTo(one.entry, call, asCalled),
     ),
   );
-  plan.next = [];
-  plan.been = [...plan.been, ...namesWithMembers(from)];
+  const been = [...plan.been, ...namesWithMembers(from)];
   const possible = toOtherGroups(
     planned.filter((one) => one !== null),
-    plan.been,
+    been,
   );
   for (const [index, one] of possible.entries()) {
     const { model } = one.entry;
@@ -174,8 +182,8 @@ export async function nextCandidate(
       await body.unpack(call.request, (bytes) => bytes);
       if (!body.rename(model)) continue;
     }
-    plan.next = possible.slice(index + 1);
-    return one;
+    const spill = { ...plan, next: possible.slice(index + 1), been };
+    return { kind: 'next', candidate: one, spill };
   }
   return null;
 }

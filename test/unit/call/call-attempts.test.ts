@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { RefusalKind, UpstreamSignal } from '../../../src/core/words/signal.ts';
-import { RetryBudget, CallAttempts } from '../../../src/call/call-attempts.ts';
+import { RetryBudget, CallAttempts } from '../../../src/call/attempts/call-attempts.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();

@@ -1,6 +1,6 @@
 // Failures of the upstream: as often as the operator says, within a budget, and never once bytes were sent on.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { CallAttempts } from '../../../src/call/call-attempts.ts';
+import { CallAttempts } from '../../../src/call/attempts/call-attempts.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import {
   arrived,

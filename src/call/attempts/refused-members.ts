@@ -18,21 +18,34 @@ export function isFailure(kind: RefusalKind): boolean {
   return RETRIABLE.has(kind);
 }
 
+/** A member that has refused a call. */
+export interface RefusedMember {
+  readonly id: string;
+  /** null if the call may return to it. */
+  readonly kind: RefusalKind | null;
+  readonly times: number;
+}
+
 /** The members that have refused one call, and why. None of them is asked again before all have refused it. */
 export class RefusedMembers {
-  readonly #kinds = new Map<string, RefusalKind>();
-  readonly #once = new Set<string>();
-  readonly #again = new Set<string>();
+  readonly #members: Map<string, RefusedMember>;
   readonly #slow = new Set<string>();
   #isPatient = false;
   /** Refusals that may eject members, each with its group and time. */
   readonly #refusals: (Omit<Blame, 'agoMs'> & { readonly group: string; readonly at: number })[] =
     [];
 
+  constructor(past: readonly RefusedMember[]) {
+    this.#members = new Map(past.map((one) => [one.id, one]));
+  }
+
+  get all(): readonly RefusedMember[] {
+    return [...this.#members.values()];
+  }
+
   note(id: string, kind: RefusalKind): void {
-    if (this.#once.has(id)) this.#again.add(id);
-    this.#once.add(id);
-    this.#kinds.set(id, kind);
+    const times = (this.#members.get(id)?.times ?? 0) + 1;
+    this.#members.set(id, { id, kind, times });
   }
 
   /** Notes a member that sent no content in time. */
@@ -51,8 +64,8 @@ export class RefusedMembers {
     if (this.#isPatient || this.#slow.size === 0) return false;
     this.#isPatient = true;
     for (const id of this.#slow) {
-      this.#kinds.delete(id);
-      this.#once.delete(id);
+      const { times } = this.#members.get(id) ?? { times: 1 };
+      this.#members.set(id, { id, kind: null, times: times - 1 });
     }
     return true;
   }
@@ -69,11 +82,11 @@ export class RefusedMembers {
   }
 
   has(id: string): boolean {
-    return this.#kinds.has(id);
+    return (this.#members.get(id)?.kind ?? null) !== null;
   }
 
   get ids(): readonly string[] {
-    return [...this.#kinds.keys()];
+    return this.#refused.map(({ id }) => id);
   }
 
   /**
@@ -81,21 +94,20 @@ export class RefusedMembers {
    * other calls.
    */
   get idsForNow(): readonly string[] {
-    return this.ids.filter(
-      (id) => WAITABLE.has(this.#kinds.get(id) ?? 'error') && !this.#again.has(id),
-    );
+    const forNow = this.#refused.filter(({ kind, times }) => WAITABLE.has(kind) && times === 1);
+    return forNow.map(({ id }) => id);
   }
 
   /**
    * The refusal that waiting may help, preferring the one for concurrency, which ends soonest. null if there is none.
    */
   get waitable(): RefusalKind | null {
-    const kinds = [...this.#kinds.values()].filter((kind) => WAITABLE.has(kind));
+    const kinds = this.#refused.map(({ kind }) => kind).filter((kind) => WAITABLE.has(kind));
     return kinds.includes('concurrency') ? 'concurrency' : (kinds[0] ?? null);
   }
 
   get isRetriable(): boolean {
-    return [...this.#kinds.values()].some((kind) => RETRIABLE.has(kind));
+    return this.#refused.some(({ kind }) => RETRIABLE.has(kind));
   }
 
   /** Lets the call return to the members with temporary refusals. */
@@ -108,7 +120,13 @@ export class RefusedMembers {
     this.#forget(RETRIABLE);
   }
 
+  get #refused(): readonly (RefusedMember & { readonly kind: RefusalKind })[] {
+    return this.all.flatMap(({ kind, ...one }) => (kind === null ? [] : [{ ...one, kind }]));
+  }
+
   #forget(kinds: ReadonlySet<RefusalKind>): void {
-    for (const [id, kind] of this.#kinds) if (kinds.has(kind)) this.#kinds.delete(id);
+    for (const one of this.#refused) {
+      if (kinds.has(one.kind)) this.#members.set(one.id, { ...one, kind: null });
+    }
   }
 }

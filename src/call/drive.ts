@@ -1,20 +1,20 @@
-import { tableSince } from '../config/snapshots.ts';
+import { tableSince, type RoutingTable } from '../config/snapshots.ts';
 import type { Reason } from '../contract/reasons.ts';
 import type { Placement } from '../routing/placement.ts';
 import { pause } from '../runtime/background.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { waitsUntil, type CallTicket } from './acquire/admission.ts';
-import type { PositionListener } from './acquire/slices.ts';
 import { identify } from './identity/authenticate.ts';
-import { relocate } from './locate.ts';
 import { isForLackOfRoom } from './members/last-answer.ts';
-import { mayAskWaitable } from './members/where-next-member.ts';
+import { mayAskWaitable } from './attempts/where-next.ts';
 import { traceError } from './observe/trace.ts';
-import { planAt, type Candidate } from './plan.ts';
+import type { AuthenticatedCall } from './call.ts';
+import type { Candidate } from './plan.ts';
 import {
   LEFT,
   never,
   rejected,
+  type AttemptResult,
   type NotServed,
   type FinalResult,
   type CallerLeft,
@@ -23,13 +23,13 @@ import {
 import {
   mayServeElsewhere,
   nextCandidate,
+  NO_SPILL,
   planSpill,
   ticketUntilNext,
   type SpillPlan,
 } from './spill/spill.ts';
-import { isSamePlace, CallAttempts } from './call-attempts.ts';
+import { isSamePlace, type CallAttempts, type CandidateAttempt } from './attempts/call-attempts.ts';
 import { closed, unreachable } from './unreachable.ts';
-import { attemptAt } from './attempt-at.ts';
 
 /** Maximum reroutes caused by moving groups before the call fails. */
 const MOVES_MAX = 20;
@@ -45,17 +45,36 @@ const AFTER_SLOW_WAIT_MS = 1_000;
 const GOES_ON: NotServed = { kind: 'again', where: 'other place' };
 
 /**
- * Attempts a call until an upstream serves it or it is finally rejected. It repeats an attempt if the group moved
+ * What one kind of call adds to the driver: a call over HTTP, a turn on a WebSocket, or a lease. `End` is the answer
+ * that ends a call of this kind.
+ */
+export interface CallAdapter<End extends { readonly kind: 'answered' }> {
+  /** Whether its calls may go to the upstreams to which their groups spill. */
+  readonly spills: boolean;
+  /** Latest time until which the call waits for a newer configuration. Infinity leaves that to its groups. */
+  readonly untilAt: number;
+  /** Plans the call again at its own upstream, by the configuration of `call`. */
+  plan(call: AuthenticatedCall, before: Candidate): Promise<Candidate | Rejected | CallerLeft>;
+  /** Acquires the slots of a candidate and uses them. */
+  attempt(candidate: Candidate, attempt: CandidateAttempt<End>): Promise<AttemptResult<End>>;
+}
+
+/**
+ * Attempts a call until an attempt answers it or it is finally rejected. It repeats an attempt if the group moved
  * during the wait, or if the upstream refused the call and waiting helps. It goes to another upstream where the
  * configuration allows that.
  */
-export async function attemptCall(
+export async function drive<End extends { readonly kind: 'answered' }>(
   first: Candidate,
-  ticket: CallTicket,
-  listener: PositionListener | null,
-): Promise<FinalResult> {
-  const attempts = new CallAttempts(first.call.request.headers);
-  let spill = await planSpill(first);
+  {
+    ticket,
+    tries: attempts,
+    listener,
+  }: Pick<CandidateAttempt<End>, 'ticket' | 'tries' | 'listener'>,
+  adapter: CallAdapter<End>,
+): Promise<FinalResult<End>> {
+  const spillOf = (from: Candidate) => (adapter.spills ? planSpill(from) : NO_SPILL);
+  let spill = await spillOf(first);
   let candidate = first;
   let moves = 0;
   const ticketHere = (): CallTicket => {
@@ -72,7 +91,7 @@ export async function attemptCall(
     const turn = { ticket: here, tries: attempts, listener, hasNext, firstTokenMs, hasOtherPlace };
     // A call with members goes to their addresses, so the upstream that it names does not matter.
     const mayGo = candidate.members !== null || attempts.mayGoTo(upstream);
-    const result = mayGo ? await attemptAt(candidate, turn) : GOES_ON;
+    const result = mayGo ? await adapter.attempt(candidate, turn) : GOES_ON;
     let failure: Rejected;
     switch (result.kind) {
       case 'answered':
@@ -80,11 +99,11 @@ export async function attemptCall(
         return result;
       case 'moved': {
         moves += 1;
-        const rerouted = await reroute(candidate, ticket, result.configVersion, moves);
+        const rerouted = await reroute(candidate, ticket, result.configVersion, moves, adapter);
         if (rerouted.kind === 'rejected') return { ...rerouted, isByNewer: true };
         if (rerouted.kind !== 'planned') return rerouted;
         candidate = rerouted;
-        spill = withoutClosed(await planSpill(candidate), attempts);
+        spill = withoutClosed(await spillOf(candidate), attempts);
         here = ticketHere();
         continue;
       }
@@ -122,7 +141,7 @@ export async function attemptCall(
     if (next === null) return finalResult(failure, attempts);
     if (next.kind === 'rejected') return finalResult(next, attempts);
     if (next.kind === 'left') return next;
-    candidate = next;
+    ({ candidate, spill } = next);
     here = ticketHere();
   }
 }
@@ -149,7 +168,7 @@ function isOfMembersLeft({ members }: Candidate, { reply }: Rejected): boolean {
   return members !== null && isForLackOfRoom(reply.reason);
 }
 
-function withoutClosed(plan: SpillPlan, attempts: CallAttempts): SpillPlan {
+function withoutClosed(plan: SpillPlan, attempts: CallAttempts<unknown>): SpillPlan {
   return { ...plan, next: plan.next.filter(({ entry }) => attempts.mayGoTo(entry.upstream)) };
 }
 
@@ -165,10 +184,10 @@ const OF_QUEUE: ReadonlySet<Reason> = new Set<Reason>([
  * The final result of a call that was not served: a member's refusal if no other member has room, otherwise a
  * rejection.
  */
-function finalResult(
+function finalResult<End>(
   result: Rejected,
-  { sent, lastRefusal, refusalWords }: CallAttempts,
-): FinalResult {
+  { sent, lastRefusal, refusalWords }: CallAttempts<End>,
+): End | Rejected {
   const { reply } = result;
   if (lastRefusal !== null && isForLackOfRoom(reply.reason)) {
     traceError(lastRefusal.kind);
@@ -184,26 +203,33 @@ function finalResult(
  * that had spilled starts at its own upstream again. Without the newer version the call is rejected.
  */
 async function reroute(
-  { call: before, located, spilledFrom, placements }: Candidate,
+  before: Candidate,
   ticket: CallTicket,
   configVersion: number,
   moves: number,
+  { plan, untilAt: latestAt }: Pick<CallAdapter<never>, 'plan' | 'untilAt'>,
 ): Promise<Candidate | Rejected | CallerLeft> {
   if (moves >= MOVES_MAX) return unreadConfig();
-  const untilAt = patienceOf(ticket, placements);
-  const table = await tableSince(before, configVersion, untilAt);
-  if (table === null) return before.signal.aborted ? LEFT : unreadConfig();
-  const isNews = table !== before.table;
+  const { call, placements } = before;
+  const untilAt = Math.min(patienceOf(ticket, placements), latestAt);
+  const table = await tableSince(call, configVersion, untilAt);
+  if (table === null) return call.signal.aborted ? LEFT : unreadConfig();
+  const isNews = table !== call.table;
   // The pool and the directory report different versions. The pool refreshes its own within a few seconds.
   if (!isNews && moves > 1 && steadyClock.now() >= untilAt) return unreadConfig();
-  if (moves > 1) await pause(isNews ? MOVE_PAUSE_MS : pauseMs(moves), before.after);
-  const { request, query, body } = before;
-  const identified = await identify(table, request.headers, query);
-  if (identified.kind === 'rejected') return identified;
-  const call = { ...before, table, caller: identified.caller };
-  body.restore();
-  const again = await relocate(call, spilledFrom ?? located);
-  return again.kind === 'located' ? planAt(call, again) : again;
+  if (moves > 1) await pause(isNews ? MOVE_PAUSE_MS : pauseMs(moves), call.after);
+  const known = await identifiedBy(table, call);
+  return known.kind === 'rejected' ? known : plan(known, before);
+}
+
+/** The call by another configuration, with its caller there. */
+export async function identifiedBy(
+  table: RoutingTable,
+  call: AuthenticatedCall,
+): Promise<AuthenticatedCall | Rejected> {
+  const identified = await identify(table, call.request.headers, call.query);
+  if (identified.kind === 'rejected') return { ...identified, isOfKey: true };
+  return { ...call, table, caller: identified.caller };
 }
 
 function pauseMs(moves: number): number {

@@ -1,9 +1,9 @@
-import type { RefusalKind, UpstreamSignal } from '../core/words/signal.ts';
-import type { Upstream } from '../contract/config/upstream.ts';
-import type { CallTicket } from './acquire/admission.ts';
-import type { PositionListener } from './acquire/slices.ts';
-import { RefusedMembers } from './members/refused-members.ts';
-import type { Answered } from './result.ts';
+import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import type { CallTicket } from '../acquire/admission.ts';
+import type { PositionListener } from '../acquire/slices.ts';
+import { RefusedMembers, type RefusedMember } from './refused-members.ts';
+import type { Answered } from '../result.ts';
 
 /**
  * Maximum number of times that a refused call returns to the queue. It is higher for refusals of concurrency: an
@@ -19,20 +19,32 @@ const BUDGET_START = 2;
 const BUDGET_MAX = 50;
 
 /** Pause before the first retry. It doubles with each retry, and half of it is random. */
-export const RETRY_PAUSE_MS = 250;
-export const RETRY_PAUSE_MAX_MS = 4_000;
+const RETRY_PAUSE_MS = 250;
+const RETRY_PAUSE_MAX_MS = 4_000;
 
 /** Refusals that may stop a whole group for a while. Those in the second set do so only with a duration. */
 const STOPPING: ReadonlySet<RefusalKind> = new Set(['requests', 'tokens', 'ramp', 'unknown']);
 const STOPPING_FOR: ReadonlySet<RefusalKind> = new Set(['overload', 'long_window']);
 
 /** A refusal that is returned to the caller if no other member serves the call. */
-interface RefusalAnswer {
+interface RefusalAnswer<End> {
   readonly kind: RefusalKind;
-  readonly answer: Answered;
+  readonly answer: End;
 }
 
-export function reentriesMaxOf(kind: RefusalKind): number {
+/** The attempts of a call so far, for a lease whose next request may reach another isolate. */
+export interface PastAttempts {
+  /** How often the call returned to the queue after a refusal, and how often it was retried after an error. */
+  readonly reentered: number;
+  readonly retried: number;
+  /** Upstreams and members whose groups it may have stopped. */
+  readonly stopped: readonly string[];
+  readonly members: readonly RefusedMember[];
+}
+
+export const NO_ATTEMPTS: PastAttempts = { reentered: 0, retried: 0, stopped: [], members: [] };
+
+function reentriesMaxOf(kind: RefusalKind): number {
   return kind === 'concurrency' ? MANY_KEYS_REENTRIES_MAX : REENTRIES_MAX;
 }
 
@@ -47,23 +59,38 @@ function sdkRetriesIn(headers: Headers): number {
   return Math.max(Number(attempt) - 1, 0);
 }
 
-export class CallAttempts {
+/** What one call has tried. `End` is the answer that ends a call of its kind. */
+export class CallAttempts<End = Answered> {
   readonly #headers: Headers;
   #sent = 0;
   /** Upstreams and members whose groups this call may have stopped. */
-  readonly #stopped = new Set<string>();
+  readonly #stopped: Set<string>;
   /** Upstreams that serve no calls from the addresses of this deployment. */
   readonly #closed: Upstream[] = [];
-  readonly refusedMembers = new RefusedMembers();
+  readonly refusedMembers: RefusedMembers;
   /** The last answer of a member that finally refused the call. null if there is none, or it was not kept. */
-  lastRefusal: RefusalAnswer | null = null;
+  lastRefusal: RefusalAnswer<End> | null = null;
   /** The upstream's message in its last refusal. null if it sent none. */
   refusalWords: string | null = null;
-  #reentered = 0;
-  #retried = 0;
+  #reentered: number;
+  #retried: number;
 
-  constructor(headers: Headers) {
+  constructor(headers: Headers, past: PastAttempts = NO_ATTEMPTS) {
     this.#headers = headers;
+    this.#reentered = past.reentered;
+    this.#retried = past.retried;
+    this.#stopped = new Set(past.stopped);
+    this.refusedMembers = new RefusedMembers(past.members);
+  }
+
+  get past(): PastAttempts {
+    const { all: members } = this.refusedMembers;
+    return {
+      reentered: this.#reentered,
+      retried: this.#retried,
+      stopped: [...this.#stopped],
+      members,
+    };
   }
 
   get sent(): number {
@@ -157,9 +184,9 @@ export function isSamePlace(a: Upstream, b: Upstream): boolean {
   return a.baseUrl === b.baseUrl && a.via === b.via;
 }
 
-export interface CandidateAttempt {
+export interface CandidateAttempt<End = Answered> {
   readonly ticket: CallTicket;
-  readonly tries: CallAttempts;
+  readonly tries: CallAttempts<End>;
   readonly listener: PositionListener | null;
   /** Whether another upstream follows if this one does not serve the call. */
   readonly hasNext: boolean;

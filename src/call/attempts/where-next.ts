@@ -1,18 +1,83 @@
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { CallTicket } from '../acquire/admission.ts';
 import { retryBudgetOf } from '../isolate.ts';
+import type { MemberRoute, MemberPlan } from '../members/member-plan.ts';
 import type { Candidate } from '../plan.ts';
 import type { NotServed } from '../result.ts';
-import { isSamePlace, type CallAttempts, type CandidateAttempt } from '../call-attempts.ts';
-import type { MemberRoute, MemberPlan } from './member-plan.ts';
+import { isSamePlace, type CallAttempts, type CandidateAttempt } from './call-attempts.ts';
 import { isFailure } from './refused-members.ts';
+
+/** What decides where a refused call goes next. */
+type RefusedAt = Pick<Candidate, 'rules' | 'located' | 'members'>;
+type RefusedAttempt = Pick<CandidateAttempt<unknown>, 'tries' | 'hasNext' | 'hasOtherPlace'> & {
+  readonly ticket: Pick<CallTicket, 'maxWaitMs'>;
+};
+
+/**
+ * Returns whether a call can be sent again. Its body must be kept, and small enough, because metering may keep larger
+ * ones.
+ */
+export function canBeSentAgain({ call: { body }, rules }: Candidate): boolean {
+  return body.isKept && (body.contentLength ?? 0) <= rules.retries.max_body_bytes;
+}
+
+/** Where a call goes that its upstream did not serve. null if its caller gets that answer. */
+export function whereNext(
+  candidate: Candidate,
+  turn: CandidateAttempt<unknown>,
+  kind: UpstreamSignal['kind'],
+): NotServed['where'] | null {
+  return canBeSentAgain(candidate) ? whereNextIfKept(candidate, turn, kind) : null;
+}
+
+/** The same for a call that can be sent again. */
+export function whereNextIfKept(
+  candidate: RefusedAt,
+  turn: RefusedAttempt,
+  kind: UpstreamSignal['kind'],
+): NotServed['where'] | null {
+  const { ticket, tries: attempts, hasNext, hasOtherPlace } = turn;
+  const { rules, located, members } = candidate;
+  const { max, budget } = rules.retries;
+  const elsewhere = hasNext ? 'elsewhere' : null;
+  if (members !== null) {
+    const where = whereAfterMember(candidate, members, turn, kind) ?? elsewhere;
+    const mayReturn = where === null && kind !== 'served';
+    return mayReturn && attempts.refusedMembers.forgetSlow() ? 'here' : where;
+  }
+  const mayWait = rules.mayWait && ticket.maxWaitMs !== 0;
+  switch (kind) {
+    case 'concurrency':
+    case 'requests':
+    case 'tokens':
+    case 'ramp':
+    case 'unknown':
+      return mayWait && attempts.mayReenter(kind) ? 'here' : elsewhere;
+    case 'overload':
+    case 'error': {
+      const mayRetry =
+        mayWait && attempts.mayRetry(max, retryBudgetOf(located.upstream.id), budget);
+      return mayRetry ? 'here later' : elsewhere;
+    }
+    case 'egress':
+      return hasOtherPlace ? 'other place' : null;
+    case 'quota':
+    case 'unauthorized':
+    case 'long_window':
+    case 'never_fits': // Another upstream may have more room, or a longer context.
+      return elsewhere;
+    case 'served':
+      return null;
+  }
+}
 
 /**
  * Notes that a member has refused a call. A refusal of the network address also counts for all members with the same
  * address and egress.
  */
 export function noteRefusedAt(
-  { refusedMembers }: CallAttempts,
+  { refusedMembers }: CallAttempts<unknown>,
   { group, places }: MemberPlan,
   { id, located: { upstream } }: MemberRoute,
   kind: RefusalKind,
@@ -32,7 +97,7 @@ export function noteRefusedAt(
 export function proofBy(
   isDone: boolean,
   plan: MemberPlan | null,
-  { refusedMembers }: CallAttempts,
+  { refusedMembers }: CallAttempts<unknown>,
 ): Pick<UpstreamSignal, 'isMistake' | 'blamed'> {
   if (!isDone) return { isMistake: true };
   return plan === null ? {} : { blamed: refusedMembers.blamedIn(plan.group, steadyClock.now()) };
@@ -48,7 +113,7 @@ export interface ExcludedMembers {
 
 export function excludedMembers(
   { places, impossible }: MemberPlan,
-  { refusedMembers: { ids, idsForNow } }: CallAttempts,
+  { refusedMembers: { ids, idsForNow } }: CallAttempts<unknown>,
 ): ExcludedMembers {
   const isHere = (id: string): boolean => places.has(id);
   return {
@@ -58,7 +123,10 @@ export function excludedMembers(
 }
 
 /** Returns whether a member is left that can serve a call and has not refused it. */
-export function hasMemberLeft({ places }: MemberPlan, { refusedMembers }: CallAttempts): boolean {
+export function hasMemberLeft(
+  { places }: MemberPlan,
+  { refusedMembers }: CallAttempts<unknown>,
+): boolean {
   return [...places.values()].some(
     ({ id, member }) => member.config.enabled && !refusedMembers.has(id),
   );
@@ -70,7 +138,7 @@ export function hasMemberLeft({ places }: MemberPlan, { refusedMembers }: CallAt
 export function firstTokenMsAt(
   plan: MemberPlan,
   { id, member }: MemberRoute,
-  { refusedMembers }: CallAttempts,
+  { refusedMembers }: CallAttempts<unknown>,
 ): number | null {
   const firstTokenMs = member.config.first_token_ms ?? null;
   if (firstTokenMs === null || refusedMembers.isPatient) return null;
@@ -85,10 +153,10 @@ export function firstTokenMsAt(
  * often as it may be retried. Once all have refused it, it returns to those that waiting may help. null if there is
  * nowhere to go in its group.
  */
-export function whereAfterMember(
-  { rules, located }: Candidate,
+function whereAfterMember(
+  { rules, located }: RefusedAt,
   plan: MemberPlan,
-  { ticket, tries: attempts }: CandidateAttempt,
+  { ticket, tries: attempts }: RefusedAttempt,
   kind: UpstreamSignal['kind'],
 ): NotServed['where'] | null {
   const { refusedMembers } = attempts;
@@ -105,7 +173,7 @@ export function whereAfterMember(
 }
 
 /** Returns whether a call may ask the members with temporary refusals again, and forgets those refusals if so. */
-export function mayAskWaitable(attempts: CallAttempts): boolean {
+export function mayAskWaitable(attempts: CallAttempts<unknown>): boolean {
   const { waitable } = attempts.refusedMembers;
   if (waitable === null || !attempts.mayReenter(waitable)) return false;
   attempts.refusedMembers.forgetWaitable();
