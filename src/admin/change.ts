@@ -15,7 +15,7 @@ import { rankErrors } from '../config/check/ranks.ts';
 import type { FieldError } from '../config/field-error.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import { hearOf } from '../config/snapshots.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
 import type { AdminContext } from './context.ts';
 import {
   NOTHING_REFUSED,
@@ -82,7 +82,7 @@ export async function changeConfig(context: AdminContext, edit: Edit): Promise<C
         ? await directory.setUntil(order, version, actor, edit.action)
         : await directory.replace(config, version, actor, edit.action, orders);
     if (answer.kind === 'replaced') {
-      hearOf(answer.version);
+      isolateConfig.announce(answer.version);
       return {
         version: answer.version,
         before,

@@ -1,4 +1,4 @@
-import { configReads } from '../config/config-reads.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
 import { isolateId } from '../runtime/isolate-id.ts';
 import type { AdminApp } from './context.ts';
 import { serve } from './serve.ts';
@@ -8,7 +8,7 @@ const RELEASE = '0.1.0';
 
 export function addIsolateRoutes(app: AdminApp): void {
   serve(app, 'getIsolate', () => {
-    const { all, waited } = configReads();
+    const { all, waited } = isolateConfig.reads;
     const body = {
       id: isolateId(),
       release: RELEASE,

@@ -13,7 +13,7 @@ import {
   routeIn,
   withoutTrailingSlashes,
 } from '../upstream/operation/operation.ts';
-import { newestKnown } from '../config/snapshots.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
 import type { AuthenticatedCall } from './call.ts';
 import { calledOrigin, splitPath } from './called-url.ts';
 import { dialectOfClient } from './models/models-request.ts';
@@ -88,7 +88,7 @@ export function rootIsNoRoute(
   const url = new URL(request.url);
   const origin = calledOrigin({ request, url });
   const dialect = dialectOfClient(request.headers, url.searchParams);
-  const upstreams = newestKnown()?.upstreams;
+  const upstreams = isolateConfig.copy?.upstreams;
   const isThere = (base: string): boolean => {
     const { id } = splitPath(base);
     return id === '' || id === 'v1' || (upstreams?.has(id) ?? true);

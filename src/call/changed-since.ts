@@ -1,4 +1,4 @@
-import { mayBeOld, sureTable } from '../config/snapshots.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { AuthenticatedCall } from './call.ts';
 import { rejected, type Moved, type Rejected } from './result.ts';
@@ -18,8 +18,8 @@ export async function changedSince({
   env,
   ctx,
 }: Pick<AuthenticatedCall, 'table' | 'env' | 'ctx'>): Promise<Moved | Rejected | null> {
-  if (!mayBeOld(table)) return null;
-  const sure = await sureTable(env, ctx);
+  if (!isolateConfig.mayBeOld(table)) return null;
+  const sure = await isolateConfig.confirmed(env, ctx);
   if (sure === null) return rejected(UNCONFIRMED);
   return sure === table ? null : { kind: 'moved', configVersion: sure.snapshot.version };
 }

@@ -1,4 +1,5 @@
-import { tableSince, type RoutingTable } from '../config/snapshots.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
+import type { RoutingTable } from '../config/snapshots.ts';
 import type { Reason } from '../contract/reasons.ts';
 import type { Placement } from '../routing/placement.ts';
 import { pause } from '../runtime/background.ts';
@@ -212,7 +213,7 @@ async function reroute(
   if (moves >= MOVES_MAX) return unreadConfig();
   const { call, placements } = before;
   const untilAt = Math.min(patienceOf(ticket, placements), latestAt);
-  const table = await tableSince(call, configVersion, untilAt);
+  const table = await isolateConfig.since(call, configVersion, untilAt);
   if (table === null) return call.signal.aborted ? LEFT : unreadConfig();
   const isNews = table !== call.table;
   // The pool and the directory report different versions. The pool refreshes its own within a few seconds.

@@ -2,14 +2,8 @@
 import type { Env } from '../env.ts';
 import type { ErrorReply, Reason } from '../contract/reasons.ts';
 import { readCallerHeaders } from '../contract/request-headers.ts';
-import {
-  mayBeOld,
-  newerTable,
-  newestKnown,
-  routingTable,
-  sureTable,
-  type RoutingTable,
-} from '../config/snapshots.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
+import type { RoutingTable } from '../config/snapshots.ts';
 import type { Background } from '../runtime/background.ts';
 import { CallClock } from '../runtime/call-clock.ts';
 import { wrongPlace } from '../runtime/locations.ts';
@@ -98,7 +92,9 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   }
   const { method } = request;
   const mayAskPool = GENERATING.has(method);
-  const table = await (mayAskPool ? routingTable(env, ctx) : sureTable(env, ctx));
+  const table = await (mayAskPool
+    ? isolateConfig.forPool(env, ctx)
+    : isolateConfig.confirmed(env, ctx));
   if (table === null) return refusedWithoutTable({ request, env, ctx }, UNCONFIRMED);
   const url = calledUrl(request.url, table);
   const preflight = preflightResponse(request, corsOf(request, table));
@@ -117,7 +113,7 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   countInFlight(answering, ctx);
   const result = await Promise.race([answering, early.begun]);
   // The call may have received a newer configuration meanwhile.
-  return respond(result, call, corsOf(request, newestKnown() ?? table));
+  return respond(result, call, corsOf(request, isolateConfig.copy ?? table));
 }
 
 function refusedWithoutTable(
@@ -138,10 +134,12 @@ async function orByNewest(result: FinalResult, call: ProxyCall): Promise<FinalRe
   if (result.kind === 'answered') noteIfKeyless(call, call.found, result.response.status);
   if (result.kind !== 'rejected' || result.isByNewer === true) return result;
   const { reason } = result.reply;
-  if (!NOT_THERE.has(reason) && !(BY_CONFIG.has(reason) && mayBeOld(call.table))) return result;
+  if (!NOT_THERE.has(reason) && !(BY_CONFIG.has(reason) && isolateConfig.mayBeOld(call.table))) {
+    return result;
+  }
   const { request, env, ctx, body, early } = call;
   if (early.hasBegun) return result;
-  const table = await newerTable(env, ctx);
+  const table = await isolateConfig.recheck(env, ctx);
   if (table === null) return rejected(UNCONFIRMED);
   if (table === call.table) return result;
   const isGone = result.read === null && body.isTaken && request.body !== null;

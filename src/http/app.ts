@@ -5,7 +5,7 @@ import { getPath } from 'hono/utils/url';
 import type { Env } from '../env.ts';
 import { READING_METHODS } from '../contract/methods.ts';
 import { DEPARTED_PATH, STOPPING_PATH } from '../contract/rpc/forwarded.ts';
-import { routingTable } from '../config/snapshots.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
 import { foreignChange } from '../runtime/cross-site.ts';
 import { logEvent } from '../runtime/log.ts';
 import { wrongPlace } from '../runtime/locations.ts';
@@ -98,7 +98,7 @@ const requirePlaces: MiddlewareHandler<{ Bindings: Env }> = async ({ env }, next
 const refuseForeignPages: MiddlewareHandler<{ Bindings: Env }> = async (context, next) => {
   const { env, executionCtx, req } = context;
   const isOfPage = req.header('origin') !== undefined;
-  const table = isOfPage ? await routingTable(env, executionCtx) : null;
+  const table = isOfPage ? await isolateConfig.forPool(env, executionCtx) : null;
   const refused = foreignChange(req.raw, table?.snapshot.config.cors_origins ?? []);
   return refused === null ? next() : problemResponse(new ProblemError(403, refused.message));
 };

@@ -2,7 +2,7 @@
 
 import { SERVED_METHODS } from '../contract/methods.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
-import { newestKnown } from '../config/snapshots.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
 import { calledUrl } from '../call/called-url.ts';
 import { errorShape } from '../call/choose-path.ts';
 import type { RefusedRequest } from '../call/refusals/note-refusal.ts';
@@ -42,7 +42,7 @@ export function malformed(asked: RefusedRequest): Response {
 
 export function errorAt(url: string, reply: ErrorReply, asked: RefusedRequest): Response {
   if (isOwnUrl(url)) return rejectedResponse('opaque', rejected(reply), asked);
-  const table = newestKnown();
+  const table = isolateConfig.copy;
   const shape = errorShape({ method: 'GET' }, calledUrl(url, table), table);
   return rejectedResponse(shape, rejected(reply), asked);
 }

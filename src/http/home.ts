@@ -9,13 +9,13 @@ import {
   whereIsAdminToken,
   withoutSecret,
 } from '../runtime/secrets.ts';
-import { sureTable } from '../config/snapshots.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
 
 /** Describes what this service is, how to use it, and what is missing from its set-up. */
 export async function home(context: Context<{ Bindings: Env }>): Promise<Response> {
   const { env, executionCtx, req } = context;
   const wrong = wrongPlace(env);
-  const table = wrong === null ? await sureTable(env, executionCtx) : null;
+  const table = wrong === null ? await isolateConfig.confirmed(env, executionCtx) : null;
   const origin = new URL(req.url).origin;
   const adminFault = secretFault(env, 'ADMIN_TOKEN');
   const groups = table?.snapshot.config.groups.length ?? 0;

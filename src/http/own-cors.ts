@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
-import { routingTable } from '../config/snapshots.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
 import type { Env } from '../env.ts';
 
 type Front = MiddlewareHandler<{ Bindings: Env }>;
@@ -41,6 +41,6 @@ function forConfigured(allowHeaders: readonly string[]): Front {
 async function isConfigured({ req, env, executionCtx }: Context<{ Bindings: Env }>) {
   const origin = req.header('origin');
   if (origin === undefined) return false;
-  const table = await routingTable(env, executionCtx);
+  const table = await isolateConfig.forPool(env, executionCtx);
   return table?.snapshot.config.cors_origins.includes(origin) ?? false;
 }

@@ -1,5 +1,6 @@
 import type { PrefetchedSlots } from '../../contract/rpc/group-rpc.ts';
-import { mayBeOld, type RoutingTable } from '../../config/snapshots.ts';
+import { isolateConfig } from '../../config/isolate-config.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { LocalPrefetch, type LocalSlot } from './local-prefetch.ts';
@@ -29,7 +30,9 @@ export function takePrefetchedSlot(
 ): { readonly loan: LocalPrefetch; readonly slot: LocalSlot } | null {
   const prefetch = prefetches.get(access.name);
   if (prefetch === undefined || prefetch.isOver || prefetch.isEmpty) return null;
-  if (prefetch.configVersion !== table.snapshot.version || mayBeOld(table)) return null;
+  if (prefetch.configVersion !== table.snapshot.version || isolateConfig.mayBeOld(table)) {
+    return null;
+  }
   const slot = prefetch.take();
   seeToKeeper(prefetch, access);
   return slot === null ? null : { loan: prefetch, slot };

@@ -1,6 +1,7 @@
 import type { Reason } from '../../contract/reasons.ts';
 import { readCallerHeaders } from '../../contract/request-headers.ts';
-import { mayBeOld, newerTable, type RoutingTable } from '../../config/snapshots.ts';
+import { isolateConfig } from '../../config/isolate-config.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Env } from '../../env.ts';
 import type { Background } from '../../runtime/background.ts';
 import { CallClock } from '../../runtime/call-clock.ts';
@@ -52,8 +53,10 @@ export async function answerAs(
   const first = await answerBy(incoming, table, answer);
   if (first.kind !== 'rejected') return first;
   const { reason } = first.reply;
-  if (!NOT_THERE.has(reason) && !(BY_CONFIG.has(reason) && mayBeOld(table))) return first;
-  const newer = await newerTable(incoming.env, incoming.ctx);
+  if (!NOT_THERE.has(reason) && !(BY_CONFIG.has(reason) && isolateConfig.mayBeOld(table))) {
+    return first;
+  }
+  const newer = await isolateConfig.recheck(incoming.env, incoming.ctx);
   return newer === null || newer === table ? first : answerBy(incoming, newer, answer);
 }
 

@@ -6,7 +6,8 @@
  * all of it.
  */
 import { addCors, corsHeaders, preflightResponse } from '../cors.ts';
-import { routingTable, type RoutingTable } from '../../config/snapshots.ts';
+import { isolateConfig } from '../../config/isolate-config.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
 import {
   leaseRequestSchema,
   releaseRequestSchema,
@@ -52,7 +53,7 @@ export async function leases(request: Request, env: Env, ctx: Background): Promi
     const refused = rejected({ reason: 'setting_invalid', message: wrong });
     return rejectedResponse('opaque', refused, { request, env, ctx });
   }
-  const table = await routingTable(env, ctx);
+  const table = await isolateConfig.forPool(env, ctx);
   if (table === null) {
     return rejectedResponse('opaque', rejected(UNCONFIRMED), { request, env, ctx });
   }

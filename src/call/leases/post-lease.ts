@@ -1,5 +1,5 @@
 import { listItems, parameterOf, parseHeaderValue } from '../../runtime/header-value.ts';
-import { sureTable } from '../../config/snapshots.ts';
+import { isolateConfig } from '../../config/isolate-config.ts';
 import type { LeaseAnswer, LeaseRequestBody, TicketAnswer } from '../../contract/leases.ts';
 import { attemptOf } from '../../core/words/ids.ts';
 import type { Placement } from '../../routing/placement.ts';
@@ -134,7 +134,7 @@ async function refusedNow(
   receivedAt: number,
 ): Promise<Rejected | null> {
   if (steadyClock.now() - receivedAt < CHECK_AFTER_MS) return null;
-  const table = await sureTable(env, ctx);
+  const table = await isolateConfig.confirmed(env, ctx);
   if (table === null) return null;
   const identified = await identify(table, request.headers, query);
   if (identified.kind === 'rejected') return identified;

@@ -4,7 +4,7 @@
  */
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { directoryOf, type Env } from '../../env.ts';
-import { newestKnown } from '../../config/snapshots.ts';
+import { isolateConfig } from '../../config/isolate-config.ts';
 import type { Background } from '../../runtime/background.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
@@ -87,7 +87,7 @@ function factsOf(
 /** The configured upstream that a URL names. null if there is none, as on the unified routes. */
 function upstreamIn(url: string): string | null {
   const { id } = splitPath(new URL(url).pathname);
-  return newestKnown()?.upstreams.has(id) === true ? id : null;
+  return isolateConfig.copy?.upstreams.has(id) === true ? id : null;
 }
 
 function modelOf(model: string | null): string | null {

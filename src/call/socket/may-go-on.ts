@@ -1,4 +1,5 @@
-import { sureTable, type RoutingTable } from '../../config/snapshots.ts';
+import { isolateConfig } from '../../config/isolate-config.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
 import type { CutReason } from '../../core/words/cut.ts';
 import { kindOfLimits } from '../../routing/key-groups.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
@@ -37,7 +38,7 @@ function lookOnce(
 ): Look {
   let seen: RoutingTable | null = null;
   return async () => {
-    const table = await sureTable(known.env, known.ctx);
+    const table = await isolateConfig.confirmed(known.env, known.ctx);
     if (table === null) return null;
     let { caller } = known;
     if (caller.key !== null || table.needKey !== 'none') {

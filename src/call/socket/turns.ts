@@ -1,4 +1,4 @@
-import { routingTable } from '../../config/snapshots.ts';
+import { isolateConfig } from '../../config/isolate-config.ts';
 import type { Dialect } from '../../contract/dialect.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
@@ -230,7 +230,7 @@ export class Turns {
   /** Plans a turn by the newest configuration, in which its key may be revoked, and attempts it. */
   async #drive(turn: TurnRequest): Promise<FinalResult<TurnAnswered>> {
     const { env, ctx } = this.#known;
-    const table = await routingTable(env, ctx);
+    const table = await isolateConfig.forPool(env, ctx);
     if (table === null) return rejected(UNCONFIRMED);
     const known = await identifiedBy(table, { ...this.#known, body: turn.body });
     if (known.kind === 'rejected') return known;

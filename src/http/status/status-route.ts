@@ -13,7 +13,8 @@ import {
   takePlace,
 } from '../../call/identity/new-keys.ts';
 import { identify } from '../../call/identity/authenticate.ts';
-import { sureTable, type RoutingTable } from '../../config/snapshots.ts';
+import { isolateConfig } from '../../config/isolate-config.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
 import type { StatusCaller } from './caller-pools.ts';
 import { callerStatus } from './caller-status.ts';
 
@@ -37,7 +38,7 @@ export async function status(context: StatusContext): Promise<Response> {
 }
 
 async function requireTable({ env, executionCtx }: StatusContext): Promise<RoutingTable> {
-  const table = await sureTable(env, executionCtx);
+  const table = await isolateConfig.confirmed(env, executionCtx);
   if (table === null) {
     throw new ProblemError(503, 'The directory is unreachable at the moment. Retry later.');
   }

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
 import { reportEnd } from '../../call/runs/end-run.ts';
-import { routingTable } from '../../config/snapshots.ts';
+import { isolateConfig } from '../../config/isolate-config.ts';
 import type { Env } from '../../env.ts';
 import { unsupportedBody } from '../../runtime/cross-site.ts';
 import { readSecret, secretFault } from '../../runtime/secrets.ts';
@@ -27,7 +27,7 @@ export async function webhook(context: Context<{ Bindings: Env }>): Promise<Resp
 
 async function take({ env, req, executionCtx }: Context<{ Bindings: Env }>): Promise<Response> {
   const id = req.param('upstream') ?? '';
-  const table = await routingTable(env, executionCtx);
+  const table = await isolateConfig.forPool(env, executionCtx);
   if (table === null) {
     throw new ProblemError(503, 'The configuration is unreachable at the moment. Retry later.');
   }

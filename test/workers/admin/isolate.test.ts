@@ -1,12 +1,12 @@
 // An isolate tells its name, and how often it had to wait for the configuration.
 import { expect, it } from 'vitest';
 import packageJson from '../../../package.json';
-import { routingTable } from '../../../src/config/snapshots.ts';
+import { isolateConfig } from '../../../src/config/isolate-config.ts';
 import { configure, env } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';
 
 const isolate = async () => bodyOf(await asAdmin('getIsolate'));
-const read = (minVersion = 0) => routingTable(env, { waitUntil: () => {} }, minVersion);
+const read = (minVersion = 0) => isolateConfig.forPool(env, { waitUntil: () => {} }, minVersion);
 
 it('counts who needs the configuration, and of those who waits for it', async () => {
   await configure({});

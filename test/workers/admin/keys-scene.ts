@@ -1,5 +1,5 @@
 import type { AdminRequest } from '../../../src/contract/admin/client.ts';
-import { routingTable } from '../../../src/config/snapshots.ts';
+import { isolateConfig } from '../../../src/config/isolate-config.ts';
 import type { Strict } from '../support/strict.ts';
 import { chat, configure, env } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';
@@ -30,7 +30,7 @@ type SceneNewKey = Omit<AdminRequest<'createKey'>['body'], 'id'>;
 
 /** This isolate's Worker reads the directory at once, and not within seconds. */
 export async function read(version: number): Promise<void> {
-  await routingTable(env, { waitUntil: () => {} }, version);
+  await isolateConfig.forPool(env, { waitUntil: () => {} }, version);
 }
 
 /** Makes a key over the admin API. */

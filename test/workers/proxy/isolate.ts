@@ -31,7 +31,7 @@ type Mode = 'answers' | 'hangs' | 'fails';
 export async function startIsolate(store?: KeyValueStore): Promise<ProxyIsolate> {
   vi.resetModules();
   const { createApp } = await import('../../../src/http/app.ts');
-  const { configReads } = await import('../../../src/config/config-reads.ts');
+  const { isolateConfig } = await import('../../../src/config/isolate-config.ts');
   const { BehindCalls } = await import('../../../src/call/refusals/behind-calls.ts');
   // Its requests are waited for with all that they do behind them, which is ten seconds for a flush.
   vi.spyOn(BehindCalls.prototype, 'soon').mockImplementation(() => {});
@@ -51,7 +51,7 @@ export async function startIsolate(store?: KeyValueStore): Promise<ProxyIsolate>
   await until(() => directoryOf(env).snapshot(null));
   return {
     asked: () => asked,
-    waited: () => configReads().waited,
+    waited: () => isolateConfig.reads.waited,
     directory: (next) => (mode = next),
     losePools: () => (hasPools = false),
     async send(path, json, more) {

@@ -2,7 +2,7 @@ import { env as bindings, exports } from 'cloudflare:workers';
 import { vi } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import type { Env } from '../../../src/env.ts';
-import { routingTable } from '../../../src/config/snapshots.ts';
+import { isolateConfig } from '../../../src/config/isolate-config.ts';
 
 // The test pool types its bindings and exports by a generated file that this project does not keep.
 export const env = bindings as unknown as Env;
@@ -58,7 +58,7 @@ export async function configure(config: ConfigInput): Promise<void> {
 
 /** A Worker reads the directory every few seconds; this one reads it now. */
 async function readConfig(version: number): Promise<void> {
-  await routingTable(env, { waitUntil: () => {} }, version);
+  await isolateConfig.forPool(env, { waitUntil: () => {} }, version);
 }
 
 /** Calls a route of the Worker. A body that is no string is sent as JSON. */
