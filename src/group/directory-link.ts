@@ -1,17 +1,37 @@
-import type { GroupConfig } from '../contract/config/config.ts';
-import { directoryOf, type Env } from '../env.ts';
-import type { DirectoryRpc } from '../contract/rpc/directory-rpc.ts';
+/**
+ * A pool's definition: its group's configuration, of the directory's version.
+ *
+ * Every definition arrives at `take`, which decides by its version whether it applies. Every question to the directory
+ * is asked by `#ask`, and its answer arrives at `take` as well.
+ *
+ * **Who sends a definition.** The directory pushes each change to the listed pools that are in use
+ * (`src/directory/config-push.ts`). Pools with unverified keys receive theirs from the object that contains them, and
+ * pass it on when they are handed over. A new instance starts with the stored one.
+ *
+ * **When the pool asks the directory.**
+ * - Before a new call that was routed by a newer version.
+ * - Before a new call, if the definition is older than 4 s, and the pool receives no pushes or the call was routed by
+ *   an older version (`mustRead`).
+ * - With the message that it is in use, after it was listed, and before an operator acts on a member.
+ * - Every 2 s while it is paused, has waiters and receives no pushes.
+ *
+ * **Which definition wins.** The one with the higher version. At the same version, one that says that the pool receives
+ * no calls. A lower version wins only as the answer to a question, if a new call was routed by a lower version too, and
+ * if nothing else arrived since the question: the directory was restored or created again.
+ *
+ * **When the directory is out of reach.** Calls wait for it for 1 s. The pool then decides by its last definition, and
+ * still takes a late answer. New calls make it ask again after 4 s.
+ */
+import { directoryOf } from '../env.ts';
 import type { PoolWatchRequest } from '../contract/rpc/feed-rpc.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
-import type { PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
+import type { PresentPool } from '../contract/rpc/presence-rpc.ts';
 import type { Schedule } from '../runtime/call-clock.ts';
 import { logEvent } from '../runtime/log.ts';
 import { within } from '../runtime/within.ts';
-import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
-import type { GroupStore } from './store.ts';
+import { definitionFrom, isRetired, type Definition } from './definition.ts';
+import { Listing, type ListingParts } from './listing.ts';
 
-/** Delay before a pool of a full group asks again to be listed. */
-const LIST_AGAIN_MS = 60_000;
 /** How long tickets wait for the directory before the pool continues with its last definition. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
 
@@ -24,31 +44,26 @@ const REFRESH_EVERY_MS = 2_000;
  */
 const KNOWN_MS_MAX = 4_000;
 
-/** Value of the row `listed` while the directory notifies the pool of every change. */
-const REPORTED = 'told';
+/** What is known about an answer of the directory. */
+interface DefinitionAnswer {
+  /** Whether the directory notifies the pool of changes, as far as the answer tells. */
+  readonly isListed: boolean;
+  /** Number of definitions that had arrived when the question was sent. */
+  readonly receivedBefore: number;
+}
 
 /** Called when the definition changes. `moved` means that calls may be routed differently. */
 type OnChange = (moved: boolean) => void;
 
-interface DirectoryLinkParts {
-  readonly env: Env;
-  readonly store: GroupStore;
-  readonly identity: PoolIdentity;
-  /** Time by the pool's own clock. */
-  readonly now: () => number;
+interface DirectoryLinkParts extends ListingParts {
   readonly after: Schedule;
-  readonly waitUntil: (work: Promise<unknown>) => void;
   readonly onChange: OnChange;
   /** Returns the pool's state for the directory to store. */
   readonly said: () => string;
-  /** Returns the pool's costs for the directory to store, or null if there are none. */
-  readonly costs: () => string | null;
   readonly idleMs: () => number;
   /** Whether the directory considers the pool in use and notifies it of changes. */
   readonly isInWindow: () => boolean;
   readonly nextWindow: () => number;
-  /** Called when the directory begins to store the pool's reports. */
-  readonly onListed: () => void;
   /** Called when the directory has opened a window. */
   readonly onOpened: (window: number) => void;
   /** Called when the dashboards' hub wants the pool to push its changes. */
@@ -59,37 +74,26 @@ interface DirectoryLinkParts {
 
 /** Keeps a pool's definition up to date with the directory. */
 export class DirectoryLink {
+  readonly listing: Listing;
   readonly #parts: DirectoryLinkParts;
   #definition: Definition;
   #pushed: GroupDefinition | null;
   #catchingUp: Promise<boolean> | null = null;
   /** Whether the definition was recent enough to decide about new calls when the directory was last asked. */
   #wasFresh = false;
-  /**
-   * Whether the directory notifies this pool of every change, and the pool has read the version from which that holds.
-   */
-  #listed: boolean;
-  #hadSuccess: boolean;
-  #isListing = false;
-  #listAgainAt = -Infinity;
   #refreshAt = -Infinity;
   #readAt = -Infinity;
-  /** Answers and pushes received from the directory so far. */
+  /** Number of definitions that have arrived so far. */
   #received = 0;
   /** Whether a new call was routed by an older version and the directory has not sent a newer one since. */
   #isContradicted = false;
-  /** Serializes messages to the directory: a late `unlist` must not undo a `list`. */
-  #reported: Promise<unknown> = Promise.resolve();
 
   constructor(parts: DirectoryLinkParts) {
     this.#parts = parts;
+    this.listing = new Listing(parts, () => this.#ask());
     const { store } = parts;
     const pushed = store.recall('definition');
     const assumed = store.recall('assumed');
-    const listed = store.recall('listed');
-    this.#listed = listed === REPORTED;
-    // The row is written with the first success.
-    this.#hadSuccess = listed !== null;
     this.#pushed = pushed === null ? null : (JSON.parse(pushed) as GroupDefinition);
     this.#definition = definitionFrom(
       this.#pushed,
@@ -111,11 +115,6 @@ export class DirectoryLink {
     return this.#parts.identity.partition;
   }
 
-  /** Whether the pool had a success, in this or an earlier instance. */
-  get hadSuccess(): boolean {
-    return this.#hadSuccess;
-  }
-
   /** Whether the group was configured and is no longer. */
   get isRetired(): boolean {
     return isRetired(this.#parts.identity, this.#definition);
@@ -128,7 +127,7 @@ export class DirectoryLink {
   refreshIfPaused(): void {
     const now = this.#parts.now();
     const { paused } = this.#definition.switches;
-    if (!paused || this.#listed || now < this.#refreshAt) return;
+    if (!paused || this.listing.isListed || now < this.#refreshAt) return;
     this.#refreshAt = now + REFRESH_EVERY_MS;
     this.#parts.waitUntil(this.catchUp());
   }
@@ -140,7 +139,7 @@ export class DirectoryLink {
    */
   mustRead(configVersion: number): boolean {
     const isOlder = configVersion < this.#definition.version;
-    const isReported = this.#listed && this.#parts.isInWindow();
+    const isReported = this.listing.isListed && this.#parts.isInWindow();
     if (this.#parts.isUnverified || (isReported && !isOlder)) return false;
     // Calls that arrive during the read wait for its answer, unless it is read for another reason.
     return this.#catchingUp === null ? !this.#isFresh : isOlder || !this.#wasFresh;
@@ -158,7 +157,7 @@ export class DirectoryLink {
     // Set even if the read fails. The last definition is better than a rejection, and not every new call should wait
     // for the directory.
     this.#readAt = this.#parts.now();
-    this.#catchingUp = this.#readDirectory().finally(() => {
+    this.#catchingUp = this.#ask().finally(() => {
       this.#catchingUp = null;
     });
     return this.#catchingUp;
@@ -169,30 +168,45 @@ export class DirectoryLink {
    * otherwise new calls do. Returns false on failure.
    */
   wake(): Promise<boolean> {
-    return this.#parts.isInWindow() ? this.#readDirectory(true) : this.catchUp();
+    return this.#parts.isInWindow() ? this.#ask(true) : this.catchUp();
   }
 
-  /** Reads the directory. An answer that is too late for waiting calls is still applied. */
-  async #readDirectory(asWake = !this.#parts.isInWindow()): Promise<boolean> {
+  /**
+   * Asks the directory for the definition, with the message that the pool is in use if `asWake`. Returns false on
+   * failure. An answer that is too late for waiting calls is still applied.
+   */
+  async #ask(asWake = !this.#parts.isInWindow()): Promise<boolean> {
+    const { identity, after } = this.#parts;
     try {
-      const before = this.#received;
-      const reading = asWake && this.isKept ? this.#wake(before) : this.#read(before);
-      await within(DIRECTORY_TIMEOUT_MS, reading, this.#parts.after);
+      await within(DIRECTORY_TIMEOUT_MS, this.#receive(asWake && this.isKept), after);
       return true;
     } catch (error) {
-      logEvent('directory_unreachable', {
-        group: this.#parts.identity.group,
-        error: String(error),
-      });
+      logEvent('directory_unreachable', { group: identity.group, error: String(error) });
       return false;
     }
+  }
+
+  async #receive(asWake: boolean): Promise<void> {
+    const { env, identity, nextWindow, onOpened, onWatched } = this.#parts;
+    const receivedBefore = this.#received;
+    if (!asWake) {
+      const read = await directoryOf(env).definition(identity.group);
+      return this.take(read, { receivedBefore, isListed: false });
+    }
+    const window = nextWindow();
+    const woken = await directoryOf(env).wake(this.#present(window));
+    // The pool rested for so long that the directory removed it from the list.
+    if (!woken.isListed) this.listing.noteUnlisted();
+    this.take(woken.definition, { receivedBefore, isListed: woken.isListed });
+    if (this.isKept) onOpened(window);
+    if (woken.watch !== undefined) onWatched(woken.watch);
   }
 
   /** Whether the directory stores the pool's reports. It does not for a pool whose key had no success yet. */
   get isKept(): boolean {
     const { isUnverified, identity } = this.#parts;
     if (isUnverified || this.isRetired) return false;
-    if (this.#listed) return true;
+    if (this.listing.isListed) return true;
     // For a new pool the directory decides whether its group is configured.
     const { version, config } = this.#definition;
     return identity.partition === null && (version === 0 || config !== null);
@@ -208,24 +222,6 @@ export class DirectoryLink {
     await within(DIRECTORY_TIMEOUT_MS, directoryOf(env).rest(this.#present(window)), after);
   }
 
-  async #read(receivedBefore: number): Promise<void> {
-    const { env, identity } = this.#parts;
-    const definition = await directoryOf(env).definition(identity.group);
-    this.#take({ definition, isListed: false }, receivedBefore);
-  }
-
-  /** Reads the directory with the message that the pool is in use. */
-  async #wake(receivedBefore: number): Promise<void> {
-    const { env, nextWindow, onOpened, onWatched } = this.#parts;
-    const window = nextWindow();
-    const woken = await directoryOf(env).wake(this.#present(window));
-    // The pool rested for so long that the directory removed it from the list.
-    if (!woken.isListed) this.#setListed(false);
-    this.#take(woken, receivedBefore);
-    if (this.isKept) onOpened(window);
-    if (woken.watch !== undefined) onWatched(woken.watch);
-  }
-
   #present(window: number): PresentPool {
     const { identity, idleMs, said, costs } = this.#parts;
     const { config } = this.#definition;
@@ -236,37 +232,35 @@ export class DirectoryLink {
   }
 
   /**
-   * Applies an answer of the directory. An older version counts only if a new call was routed by an older version too.
-   * It does not count if another message arrived since the request, because answers may be late.
+   * Applies a definition, whatever sent it, if it wins by the rules above. Only an answer to `#ask` has an `answer`, and
+   * only it can bring back a lower version.
    */
-  #take({ definition: answer, isListed }: Woken, receivedBefore: number): void {
-    const isBack = this.#isContradicted && answer.version < this.#definition.version;
-    this.#isContradicted = false;
-    if (!isBack) {
-      const isNews = answer.version > this.#definition.version;
-      this.adopt(answer);
-      // The pool was not notified of that version, so it may be on the list of a directory that no longer exists.
-      if (isNews && this.#listed && !isListed && !this.isRetired) this.#beginListing();
-      return;
+  take(definition: GroupDefinition, answer?: DefinitionAnswer): void {
+    const { version, routingVersion, takesNoCalls } = this.#definition;
+    if (answer !== undefined && this.#isContradicted) {
+      this.#isContradicted = false;
+      if (definition.version < version) return this.#takeOlder(definition, answer);
     }
+    this.#readAt = this.#parts.now();
+    this.#received += 1;
+    const isNews = definition.version > version;
+    const ends =
+      definition.version === version && definition.takesNoCalls === true && !takesNoCalls;
+    if (isNews || ends) this.#define(definition, definition.routingVersion > routingVersion);
+    // The pool was not notified of that version, so it may be on the list of a directory that no longer exists.
+    const isMissed = isNews && answer?.isListed === false;
+    if (isMissed && this.listing.isListed && !this.isRetired) this.listing.join();
+  }
+
+  #takeOlder(definition: GroupDefinition, { receivedBefore }: DefinitionAnswer): void {
     if (this.#received !== receivedBefore) {
       this.#readAt = -Infinity; // the next new call reads again
       return;
     }
     this.#received += 1;
     // Another directory does not list this pool, and would not notify it of changes.
-    this.#setListed(false);
-    this.#define(answer, true);
-  }
-
-  /** Applies a definition that is newer, or that says for the same version that the pool receives no calls. */
-  adopt(pushed: GroupDefinition): void {
-    this.#readAt = this.#parts.now();
-    this.#received += 1;
-    const { version, routingVersion, takesNoCalls } = this.#definition;
-    const isNews = pushed.version > version;
-    const ends = pushed.version === version && pushed.takesNoCalls === true && !takesNoCalls;
-    if (isNews || ends) this.#define(pushed, pushed.routingVersion > routingVersion);
+    this.listing.noteUnlisted();
+    this.#define(definition, true);
   }
 
   #define(definition: GroupDefinition, moved: boolean): void {
@@ -284,78 +278,5 @@ export class DirectoryLink {
     this.#definition = { ...this.#definition, assumed };
     this.#parts.store.remember('assumed', JSON.stringify(assumed));
     this.#parts.onChange(false);
-  }
-
-  /** Records a 2xx. The first one lists the pool, so a key that no provider accepts is never listed. */
-  noteSuccess(): void {
-    if (!this.#hadSuccess) {
-      this.#hadSuccess = true;
-      // Written before the directory answers, so that a reset meanwhile does not lose the success.
-      this.#parts.store.remember('listed', 'false');
-    }
-    if (this.#listed || this.#parts.now() < this.#listAgainAt) return;
-    this.#beginListing();
-  }
-
-  #beginListing(): void {
-    if (this.#isListing) return;
-    this.#isListing = true;
-    const listed = this.#send(() => this.#list());
-    this.#parts.waitUntil(
-      listed
-        .catch(() => {})
-        .finally(() => {
-          this.#isListing = false;
-        }),
-    );
-  }
-
-  async #list(): Promise<void> {
-    const isListed = await directoryOf(this.#parts.env).list(this.#parts.identity);
-    if (isListed === false) {
-      this.#setListed(false);
-      this.#listAgainAt = this.#parts.now() + LIST_AGAIN_MS;
-      return;
-    }
-    // The pool was not notified of a change before that.
-    if (await this.#readDirectory()) this.#setListed(true);
-  }
-
-  /** Removes an empty, retired pool from the list. */
-  leave(): void {
-    if (!this.#listed || !this.isRetired) return;
-    const { identity, costs, waitUntil } = this.#parts;
-    waitUntil(this.#unlist(identity, costs() ?? undefined).catch(() => {}));
-  }
-
-  /** Removes the pool from the list until its next 2xx, even if the pool did not know that it was listed. */
-  async forget(jurisdiction: GroupConfig['jurisdiction']): Promise<void> {
-    const { identity, costs } = this.#parts;
-    await this.#unlist({ ...identity, jurisdiction }, costs() ?? undefined);
-  }
-
-  /**
-   * The pool counts as not notified from now on, even if the message fails. If it is still listed, notifications have
-   * no effect.
-   */
-  #unlist(...[pool, costs]: Parameters<DirectoryRpc['unlist']>): Promise<void> {
-    this.#setListed(false);
-    return this.#send(() => {
-      this.#setListed(false); // it may have been listed just before
-      return directoryOf(this.#parts.env).unlist(pool, costs);
-    });
-  }
-
-  #send<T>(work: () => Promise<T>): Promise<T> {
-    const sent = this.#reported.then(work);
-    this.#reported = sent.catch(() => {});
-    return sent;
-  }
-
-  #setListed(listed: boolean): void {
-    if (this.#listed === listed) return;
-    this.#listed = listed;
-    this.#parts.store.remember('listed', listed ? REPORTED : String(listed));
-    if (listed) this.#parts.onListed();
   }
 }

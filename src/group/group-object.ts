@@ -161,13 +161,13 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   // The directory, and the object that contains unverified pools.
 
   async reconfigure(pushed: GroupDefinition): Promise<void> {
-    this.#pool.link.adopt(pushed);
+    this.#pool.link.take(pushed);
   }
 
   async forget(jurisdiction: GroupConfig['jurisdiction']): Promise<boolean> {
     const { link, view } = this.#pool;
     if (!link.isRetired && view.idleMs() < POOL_IDLE_MS) return false;
-    await link.forget(jurisdiction);
+    await link.listing.forget(jurisdiction);
     return true;
   }
 

@@ -71,7 +71,7 @@ export class HandOver {
   async receive(handed: HandedPool): Promise<LeaseRpc[]> {
     const { shell, link, batch, observation, verification, leases } = this.#parts;
     const { trialId: verificationId, assumed, definition, calls, ...group } = handed;
-    if (definition !== null) link.adopt(definition);
+    if (definition !== null) link.take(definition);
     link.assume(assumed);
     const isNew = !verification.isStored;
     const isRepeat = this.#received.has(verificationId);

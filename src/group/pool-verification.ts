@@ -32,7 +32,7 @@ export class PoolVerification {
   accept(): void {
     const { rows, link, host } = this.#parts;
     if (host !== null) return host.onVerified();
-    link.noteSuccess();
+    link.listing.noteSuccess();
     if (!this.isStored) rows.open();
   }
 }

@@ -99,7 +99,7 @@ export class Pool {
       onListed: () => {
         presence.note(true);
         // The group may have been deleted before the directory listed the pool, and no other event may follow.
-        if (!isInUse(state)) link.leave();
+        if (link.isRetired && !isInUse(state)) link.listing.leave();
       },
       onOpened: (window) => presence.opened(window),
       onWatched: (watch) => observation.feed.begin(watch, now()),
@@ -145,7 +145,7 @@ export class Pool {
       state,
       store,
       isRemovable: host === null && isVerifiedLater(identity) && !isOfProviderKey(identity),
-      hadSuccess: () => link.hadSuccess,
+      hadSuccess: () => link.listing.hadSuccess,
       now,
       idleMs: () => idleness.forMs(now()),
       setAlarm,

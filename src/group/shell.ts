@@ -76,7 +76,7 @@ export class Shell {
     const due = observation.after(event, now);
     if (due !== null) batch.soon(due === 'bound');
     idleness.note(this.state, now);
-    if (!isInUse(this.state)) link.leave();
+    if (link.isRetired && !isInUse(this.state)) link.listing.leave();
     presence.note(!IS_NO_NEWS.has(event.kind));
     this.arm();
     onEvent();

@@ -233,6 +233,6 @@ function trialCalls({ acquires, byId, leases, view, link }: Pool): VerificationC
     report: async (id, signal, isRepeat, held) =>
       leases.report(leaseId(id), signal, isRepeat, held && claimFrom(held)),
     status: async () => view.status(),
-    reconfigure: async (pushed) => link.adopt(pushed),
+    reconfigure: async (pushed) => link.take(pushed),
   };
 }
