@@ -42,7 +42,7 @@ function endSession(): void {
 
 /** Checks whether the session is still valid, after an error that does not say so. */
 export async function checkSession(): Promise<void> {
-  const result = await api('getSession');
+  const result = await api('GET /session');
   if (!result.ok && result.status === 401) endSession();
 }
 
@@ -67,7 +67,7 @@ function takeToken(): string | null {
  */
 export async function askSession(): Promise<void> {
   const token = takeToken();
-  const result = await api('getSession');
+  const result = await api('GET /session');
   if (!result.ok && result.status === 401 && token !== null) {
     const problem = await signIn(token);
     if (problem !== null) session.value = { state: 'signed_out', reason: problem.detail };
@@ -88,13 +88,13 @@ function withoutSession(
 
 /** Signs this browser in. Resolves with null, or with the problem. */
 export async function signIn(token: string): Promise<Problem | null> {
-  const result = await api('signIn', { body: { token } });
+  const result = await api('POST /session', { body: { token } });
   if (!result.ok) return result.problem;
   session.value = { state: 'signed_in', user: result.body, hasEnded: false };
   return null;
 }
 
 export async function signOut(): Promise<void> {
-  await api('signOut');
+  await api('DELETE /session');
   session.value = { state: 'signed_out', reason: null };
 }

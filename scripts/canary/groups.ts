@@ -54,20 +54,23 @@ export async function makeGroup(
 ): Promise<void> {
   const { models = [], ...match } = body.match ?? {};
   const document = { ...body, match: { ...match, models: [group.model, ...models] } };
-  const answer = await admin('putGroup', { params: { name: group.name }, body: document });
+  const answer = await admin('PUT /groups/{name}', {
+    params: { name: group.name },
+    body: document,
+  });
   bodyOf(`Creating group \`${group.name}\``, answer);
 }
 
 /** Finds groups of earlier runs by their names and match rules. */
 export async function leftovers(admin: AdminClient): Promise<string[]> {
-  const page = bodyOf('Listing groups', await admin('listGroups', { query: { limit: 1_000 } }));
+  const page = bodyOf('Listing groups', await admin('GET /groups', { query: { limit: 1_000 } }));
   return page.groups.filter(isCanaryGroup).map(({ name }) => name);
 }
 
 export async function statusOf(admin: AdminClient, name: string): Promise<GroupStatus> {
   return bodyOf(
     `Reading the status of group \`${name}\``,
-    await admin('getGroupStatus', { params: { name } }),
+    await admin('GET /groups/{name}/status', { params: { name } }),
   );
 }
 
@@ -80,14 +83,17 @@ export async function removeGroup(admin: AdminClient, name: string): Promise<voi
   // A failure to read the status does not prevent the removal.
   const emptied = await until(isEmpty, { withinMs: EMPTY_WITHIN_MS }).catch(() => null);
   if (emptied === null) await cancelWaiters(admin, name).catch(() => undefined);
-  const answer = await admin('deleteGroup', { params: { name } });
+  const answer = await admin('DELETE /groups/{name}', { params: { name } });
   if (!answer.ok && answer.status === 404) return;
   bodyOf(`Removing group \`${name}\``, answer);
 }
 
 async function cancelWaiters(admin: AdminClient, name: string): Promise<void> {
-  const { waiters } = bodyOf('Listing waiters', await admin('listWaiters', { params: { name } }));
+  const { waiters } = bodyOf(
+    'Listing waiters',
+    await admin('GET /groups/{name}/waiters', { params: { name } }),
+  );
   for (const { ticket } of waiters) {
-    await admin('cancelWaiter', { params: { name, ticket } });
+    await admin('DELETE /groups/{name}/waiters/{ticket}', { params: { name, ticket } });
   }
 }

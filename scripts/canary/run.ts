@@ -90,7 +90,7 @@ function upstreamOf(
 
 /** Chooses a route for the calls of closed groups, which never reach the upstream. */
 async function closedPathOf(admin: AdminClient, id: string | null): Promise<string> {
-  const answer = await admin('listUpstreams', { query: { limit: 1_000 } });
+  const answer = await admin('GET /upstreams', { query: { limit: 1_000 } });
   const { upstreams } = groups.bodyOf('Listing upstreams', answer);
   const usable = upstreams.filter(
     (each) => each.enabled && each.dialect === 'openai' && each.openai_at !== null,

@@ -124,7 +124,10 @@ export function openStage(options: CanaryStageOptions): OpenStage {
     },
     async setUpstreamSlots(slots) {
       const body = { limits: { max_concurrency: slots } };
-      const answer = await admin('patchGroup', { params: { name: upstreamGroup.name }, body });
+      const answer = await admin('PATCH /groups/{name}', {
+        params: { name: upstreamGroup.name },
+        body,
+      });
       bodyOf('Changing the group of the upstream', answer);
       const isSo = async (): Promise<boolean> =>
         (await statusOf(admin, upstreamGroup.name)).limit.configured === slots;

@@ -41,7 +41,7 @@ export async function upstreamUse(
 ): Promise<UpstreamUse> {
   const upstream = bodyOf(
     `Reading upstream \`${id}\``,
-    await admin('getUpstream', { params: { id } }),
+    await admin('GET /upstreams/{id}', { params: { id } }),
   );
   const shapes = shapesOf(upstream, model);
   if (shapes === null) {

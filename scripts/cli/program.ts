@@ -262,13 +262,22 @@ function addActing(program: Command, run: RunCommand): void {
   ).action((groups: string[], options: StopSignal, command: Command) =>
     run(
       (target, output) =>
-        switchGroups(target, output, 'pauseGroup', groups, endOf(options, new Date())),
+        switchGroups(
+          target,
+          output,
+          'POST /groups/{name}/pause',
+          groups,
+          endOf(options, new Date()),
+        ),
       command,
     ),
   );
   withCommonOptions(program.command('resume <groups...>').description('Resume groups.')).action(
     (groups: string[], _options, command: Command) =>
-      run((target, output) => switchGroups(target, output, 'resumeGroup', groups), command),
+      run(
+        (target, output) => switchGroups(target, output, 'POST /groups/{name}/resume', groups),
+        command,
+      ),
   );
   temporary(
     withCommonOptions(

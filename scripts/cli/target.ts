@@ -183,7 +183,7 @@ export async function takenOf<Body>(
   answer: TargetAnswer<Body>,
 ): Promise<Body> {
   if (answer.ok || answer.status !== 404) return taken(answer);
-  const status = await admin('getStatus');
+  const status = await admin('GET /status');
   if (!status.ok || status.body.groups.some(({ name }) => name === group)) return taken(answer);
   const names = status.body.groups.map(({ name }) => name);
   const near = nearestNames(group, names);

@@ -28,14 +28,14 @@ export async function pauseEverything(): Promise<void> {
     </p>
   );
   if (!(await confirm({ title: 'Pause everything?', says, verb: 'Pause everything' }))) return;
-  const result = await api('pauseEverything');
+  const result = await api('POST /pause');
   if (result.ok) say('Everything is paused.');
   else complain(result.problem.detail);
 }
 
 /** Resumes all groups, except those paused individually. */
 export async function resumeEverything(): Promise<void> {
-  const result = await api('resumeEverything');
+  const result = await api('POST /resume');
   if (result.ok) say('All groups resumed, except those paused individually.');
   else complain(result.problem.detail);
 }

@@ -1,10 +1,10 @@
 import type * as z from 'zod';
 import type { groupPreviewSchema } from '../../../src/contract/admin/preview-routes.ts';
+import type { RouteAt } from '../../../src/contract/admin/client.ts';
 import type { RouteAnswer } from '../../../src/contract/admin/route.ts';
-import type { AdminRoutes } from '../../../src/contract/admin/routes.ts';
 import { count, duration, plural } from '../format.ts';
 
-export type ChangePreview = RouteAnswer<AdminRoutes['previewKey']>['body'];
+export type ChangePreview = RouteAnswer<RouteAt['POST /keys/{id}/preview']>['body'];
 
 export type GroupPreview = z.output<typeof groupPreviewSchema>;
 

@@ -21,7 +21,7 @@ export const isolates: Check = {
     const seen = new Map<string, { readonly reads: number; readonly waits: number }>();
     for (let at = 0; at < calls; at += 1) {
       await stage.send(group, { patienceMs: PATIENCE_MS }).ended;
-      const one = bodyOf('isolate', await stage.admin('getIsolate'));
+      const one = bodyOf('isolate', await stage.admin('GET /isolate'));
       seen.set(one.id, { reads: one.config_reads, waits: one.config_waits });
       await delay(everyMs, undefined, { signal: stage.signal });
     }

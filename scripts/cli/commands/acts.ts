@@ -13,7 +13,9 @@ export async function release(
   group: string | undefined,
 ): Promise<void> {
   const name = group ?? (await groupOfLease(target, lease));
-  const answer = await target.admin('releaseLease', { params: { name, id: lease } });
+  const answer = await target.admin('DELETE /groups/{name}/leases/{id}', {
+    params: { name, id: lease },
+  });
   const released = await takenOf(target, name, answer);
   show(
     output,
@@ -38,7 +40,7 @@ const endText = (until: string | null): string => (until === null ? '' : ` until
 export async function switchGroups(
   target: CliTarget,
   output: Output,
-  route: 'pauseGroup' | 'resumeGroup',
+  route: 'POST /groups/{name}/pause' | 'POST /groups/{name}/resume',
   groups: readonly string[],
   until: string | null = null,
 ): Promise<void> {
@@ -47,7 +49,7 @@ export async function switchGroups(
     for (const name of groups) {
       const params = { name };
       const response =
-        route === 'pauseGroup'
+        route === 'POST /groups/{name}/pause'
           ? await target.admin(route, { params, ...(until === null ? {} : { body: { until } }) })
           : await target.admin(route, { params });
       const answer = await takenOf(target, name, response);
@@ -74,17 +76,17 @@ export async function setLimit(
   const params = { name: group };
   const body = { limits: { max_concurrency: slots } };
   const requestPreview = () =>
-    target.admin('previewGroup', { params, query: { as: 'patch' }, body });
+    target.admin('POST /groups/{name}/preview', { params, query: { as: 'patch' }, body });
   let response = await requestPreview();
   if (!response.ok && response.status === 404 && group.startsWith(AUTO_PREFIX)) {
     // An automatic group needs a configuration entry before its limit can change. The entry starts with the current
     // limit.
-    await takenOf(target, group, await target.admin('configureGroup', { params }));
+    await takenOf(target, group, await target.admin('POST /groups/{name}/configure', { params }));
     if (!output.isJson) output.note(`Created a configuration entry for group \`${group}\`.`);
     response = await requestPreview();
   }
   const preview = await takenOf(target, group, response);
-  const answer = await target.admin('patchGroup', {
+  const answer = await target.admin('PATCH /groups/{name}', {
     params,
     body,
     ...(until === null ? {} : { query: { until } }),

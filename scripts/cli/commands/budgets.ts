@@ -28,7 +28,7 @@ export async function correctBudget(
     ...(note === undefined ? {} : { note }),
   };
   const answer = await takenOnce(output, id, () =>
-    target.admin('correctBudget', { params: { name }, body }),
+    target.admin('POST /groups/{name}/budget/corrections', { params: { name }, body }),
   );
   show(output, answer, () => spentText(answer));
   noteAll(output, [`To undo it: headgate budgets undo ${name} ${answer.correction.id}`]);
@@ -58,7 +58,11 @@ export async function undoCorrection(
   name: string,
   id: string,
 ): Promise<void> {
-  const answer = taken(await target.admin('undoCorrection', { params: { name, id } }));
+  const answer = taken(
+    await target.admin('POST /groups/{name}/budget/corrections/{id}/undo', {
+      params: { name, id },
+    }),
+  );
   show(output, answer, () => spentText(answer));
 }
 
@@ -67,7 +71,9 @@ export async function listCorrections(
   output: Output,
   name: string,
 ): Promise<void> {
-  const answer = taken(await target.admin('listCorrections', { params: { name } }));
+  const answer = taken(
+    await target.admin('GET /groups/{name}/budget/corrections', { params: { name } }),
+  );
   show(output, answer, () =>
     answer.corrections.length === 0
       ? 'No corrections.'

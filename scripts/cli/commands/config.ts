@@ -45,7 +45,10 @@ export async function readDocument(file: string): Promise<unknown> {
 /** Requests the changes that a document or a rollback would make. The ETag names the version they refer to. */
 async function planOf(target: CliTarget, document: unknown, as: 'put' | 'rollback' = 'put') {
   // The cast is sound: the route validates a body of any shape.
-  const answer = await target.admin('previewConfig', { query: { as }, body: document as never });
+  const answer = await target.admin('POST /config/preview', {
+    query: { as },
+    body: document as never,
+  });
   const plan = taken(answer);
   return { plan, etag: answer.etag ?? '' };
 }
@@ -108,7 +111,7 @@ export async function apply(
   const document = await readDocument(file);
   const planned = await planOf(target, document);
   return change(output, planned, isSure, (ifMatch) =>
-    target.admin('putConfig', { body: document as never, ifMatch }),
+    target.admin('PUT /config', { body: document as never, ifMatch }),
   );
 }
 
@@ -137,7 +140,7 @@ async function change(
 }
 
 export async function listVersions(target: CliTarget, output: Output): Promise<void> {
-  const kept = taken(await target.admin('listVersions'));
+  const kept = taken(await target.admin('GET /config/versions'));
   show(output, kept, () =>
     table(
       ['version', 'at', 'by', 'change'],
@@ -162,6 +165,6 @@ export async function rollBack(
 ): Promise<ExitCode> {
   const planned = await planOf(target, options, 'rollback');
   return change(output, planned, isSure, (ifMatch) =>
-    target.admin('rollBack', { body: options, ifMatch }),
+    target.admin('POST /config/rollback', { body: options, ifMatch }),
   );
 }

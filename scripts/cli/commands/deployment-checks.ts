@@ -49,7 +49,7 @@ export async function deploymentFindings(
   release: string,
 ): Promise<DoctorFinding[]> {
   const sentAt = Date.now();
-  const answer = await target.admin('getAttention', {});
+  const answer = await target.admin('GET /attention', {});
   const tookMs = Date.now() - sentAt;
   const { at, version, attention, left_out: leftOut } = taken(answer);
   return [
@@ -93,7 +93,7 @@ async function versionFinding(
   version: number,
 ): Promise<DoctorFinding> {
   const check = 'versions';
-  const { release: served } = taken(await admin('getIsolate', {}));
+  const { release: served } = taken(await admin('GET /isolate', {}));
   const ofConfig = `configuration version ${version}`;
   if (served === release) {
     return { check, result: 'ok', detail: `Headgate ${release} on both sides, ${ofConfig}` };

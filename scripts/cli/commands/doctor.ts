@@ -98,7 +98,7 @@ async function tokenFinding({ admin, token }: CliTarget): Promise<DoctorFinding>
   if (token === null) {
     return { check, result: 'skipped', detail: 'no token. Set HEADGATE_TOKEN to run all checks' };
   }
-  const answer = await admin('getSession');
+  const answer = await admin('GET /session');
   if (!answer.ok) return { check, result: 'failed', detail: `rejected with ${answer.status}` };
   const { actor, role } = taken(answer);
   return { check, result: 'ok', detail: `${actor}, role ${role}` };
@@ -116,7 +116,7 @@ async function providerFindings(
   target: CliTarget,
   options: DoctorOptions,
 ): Promise<DoctorFinding[]> {
-  const { upstreams } = taken(await target.admin('listUpstreams', { query: { limit: 1_000 } }));
+  const { upstreams } = taken(await target.admin('GET /upstreams', { query: { limit: 1_000 } }));
   const findings: DoctorFinding[] = [];
   const providers: DoctorTarget[] = [];
   for (const each of upstreams) {

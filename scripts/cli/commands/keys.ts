@@ -14,7 +14,7 @@ export async function listKeys(target: CliTarget, output: Output): Promise<void>
   do {
     const query = { limit: PAGE, ...(cursor === null ? {} : { cursor }) };
     const page: { keys: readonly KeyRow[]; next_cursor: string | null } = taken(
-      await target.admin('listKeys', { query }),
+      await target.admin('GET /keys', { query }),
     );
     keys.push(...page.keys);
     cursor = page.next_cursor;
@@ -51,7 +51,7 @@ interface ConfirmOptions {
 }
 
 interface KeyChange {
-  readonly preview: AdminRequest<'previewKey'>;
+  readonly preview: AdminRequest<'POST /keys/{id}/preview'>;
   readonly question: string;
   readonly isSure: boolean;
   /** Makes the change and returns its warnings. */
@@ -67,7 +67,8 @@ async function change(
   output: Output,
   { preview, question, isSure, make }: KeyChange,
 ): Promise<ExitCode> {
-  const previewed = isSure || !process.stdin.isTTY ? null : await admin('previewKey', preview);
+  const previewed =
+    isSure || !process.stdin.isTTY ? null : await admin('POST /keys/{id}/preview', preview);
   // If the preview fails, the change itself reports the error.
   const shown = previewed?.ok === true ? previewed.body.warnings : [];
   noteAll(output, shown);
@@ -111,7 +112,7 @@ export function createKey(
     question: 'Create the key?',
     isSure: yes === true,
     make: async () => {
-      const answer = taken(await target.admin('createKey', { body }));
+      const answer = taken(await target.admin('POST /keys', { body }));
       output.note('Key (shown only once):');
       show(output, answer, () => answer.secret);
       return answer.warnings;
@@ -137,7 +138,9 @@ export function rotateKey(
     question: 'Rotate the key?',
     isSure: yes === true || grace !== 0,
     make: async () => {
-      const answer = taken(await target.admin('rotateKey', { params: { id }, ...body }));
+      const answer = taken(
+        await target.admin('POST /keys/{id}/rotate', { params: { id }, ...body }),
+      );
       const until = answer.key.previous_expires_at;
       const left = until === null ? 0 : Date.parse(until) - Date.now();
       output.note(
@@ -160,7 +163,7 @@ export function revokeKey(
     question: 'Revoke the key?',
     isSure: yes === true,
     make: async () => {
-      const answer = taken(await target.admin('revokeKey', { params: { id } }));
+      const answer = taken(await target.admin('POST /keys/{id}/revoke', { params: { id } }));
       const { waiters_cancelled: cancelled } = answer;
       show(output, answer, () =>
         [
@@ -184,7 +187,7 @@ export function deleteKey(
     question: 'Delete the key?',
     isSure: yes === true,
     make: async () => {
-      const answer = taken(await target.admin('deleteKey', { params: { id } }));
+      const answer = taken(await target.admin('DELETE /keys/{id}', { params: { id } }));
       show(output, answer, () => `Key \`${id}\` is deleted.`);
       return answer.warnings;
     },

@@ -21,7 +21,7 @@ export async function showRefusals(
   filters: RefusalFilters,
 ): Promise<void> {
   const query = { limit: ROWS_MAX, ...(q === undefined ? {} : { q }), ...filters };
-  const answer = taken(await target.admin('listRefusals', { query }));
+  const answer = taken(await target.admin('GET /refusals', { query }));
   const { refusals, left_out: leftOut } = answer;
   show(output, answer, () =>
     refusals.length === 0

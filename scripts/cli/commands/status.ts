@@ -15,8 +15,8 @@ async function statusOf(
   target: CliTarget,
   group: string | undefined,
 ): Promise<{ readonly version: number | null; readonly groups: readonly GroupStatus[] }> {
-  if (group === undefined) return taken(await target.admin('getStatus'));
-  const answer = await target.admin('getGroupStatus', { params: { name: group } });
+  if (group === undefined) return taken(await target.admin('GET /status'));
+  const answer = await target.admin('GET /groups/{name}/status', { params: { name: group } });
   return { version: null, groups: [await takenOf(target, group, answer)] };
 }
 
@@ -70,7 +70,7 @@ async function readAttention(
   { admin }: CliTarget,
   group: string | undefined,
 ): Promise<readonly Attention[]> {
-  const { attention } = taken(await admin('getAttention', {}));
+  const { attention } = taken(await admin('GET /attention', {}));
   return group === undefined ? attention : attention.filter((one) => one.group === group);
 }
 
@@ -130,7 +130,7 @@ async function busyGroups(
   isBusy: (status: GroupStatus) => boolean,
 ): Promise<string[]> {
   if (group !== undefined) return [group];
-  const { groups } = taken(await target.admin('getStatus'));
+  const { groups } = taken(await target.admin('GET /status'));
   return groups.filter(isBusy).map(({ name }) => name);
 }
 
@@ -138,7 +138,7 @@ async function busyGroups(
 export async function allLeases(target: CliTarget, group: string | undefined) {
   const groups = await busyGroups(target, group, ({ in_use: inUse }) => inUse > 0);
   const lists = await mapConcurrently(groups, GROUPS_AT_ONCE, async (name) => {
-    const answer = await target.admin('listLeases', { params: { name } });
+    const answer = await target.admin('GET /groups/{name}/leases', { params: { name } });
     const { leases, unreachable } = await takenOf(target, name, answer);
     return { name, items: leases.map((lease) => ({ group: name, ...lease })), unreachable };
   });
@@ -149,7 +149,7 @@ export async function allLeases(target: CliTarget, group: string | undefined) {
 async function allWaiters(target: CliTarget, group: string | undefined) {
   const groups = await busyGroups(target, group, ({ queued }) => queued > 0);
   const lists = await mapConcurrently(groups, GROUPS_AT_ONCE, async (name) => {
-    const answer = await target.admin('listWaiters', { params: { name } });
+    const answer = await target.admin('GET /groups/{name}/waiters', { params: { name } });
     const list = await takenOf(target, name, answer);
     const { waiters, unreachable } = list;
     const items = waiters.map((waiter) => ({ group: name, ...waiter }));

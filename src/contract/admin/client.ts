@@ -1,33 +1,42 @@
 import type * as z from 'zod';
-import { ROUTE_ADDRESSES, type RouteName } from './addresses.ts';
 import type { problemSchema } from './answer-schemas.ts';
-import type { RouteAnswer, SentPart } from './route.ts';
+import type { AdminRoute, RouteAnswer, SentPart } from './route.ts';
 import type { AdminRoutes } from './routes.ts';
 
-type Takes<Name extends RouteName, Part extends string> =
-  AdminRoutes[Name] extends Readonly<Record<Part, z.ZodType>> ? true : false;
+type AddressOf<Route extends AdminRoute> = `${Route['method']} ${Route['path']}`;
+
+/** All routes by their addresses, such as `GET /groups/{name}`. */
+export type RouteAt = {
+  readonly [Name in keyof AdminRoutes as AddressOf<AdminRoutes[Name]>]: AdminRoutes[Name];
+};
+
+type Takes<Address extends keyof RouteAt, Part extends string> =
+  RouteAt[Address] extends Readonly<Record<Part, z.ZodType>> ? true : false;
 
 /** Required parts of a request: the path parameters, and the body unless it is optional. */
-type Needed<Name extends RouteName> =
-  | (Takes<Name, 'params'> extends true ? 'params' : never)
-  | (Takes<Name, 'body'> extends true
-      ? AdminRoutes[Name] extends { readonly isBodyOptional: true }
+type Needed<Address extends keyof RouteAt> =
+  | (Takes<Address, 'params'> extends true ? 'params' : never)
+  | (Takes<Address, 'body'> extends true
+      ? RouteAt[Address] extends { readonly isBodyOptional: true }
         ? never
         : 'body'
       : never);
 
-interface RequestParts<Name extends RouteName> {
-  readonly params: SentPart<AdminRoutes[Name], 'params'>;
-  readonly query: SentPart<AdminRoutes[Name], 'query'>;
-  readonly body: SentPart<AdminRoutes[Name], 'body'>;
+interface RequestParts<Address extends keyof RouteAt> {
+  readonly params: SentPart<RouteAt[Address], 'params'>;
+  readonly query: SentPart<RouteAt[Address], 'query'>;
+  readonly body: SentPart<RouteAt[Address], 'body'>;
   readonly ifMatch: string;
 }
 
-export type AdminRequest<Name extends RouteName> = Pick<RequestParts<Name>, Needed<Name>> &
-  Partial<RequestParts<Name>>;
+export type AdminRequest<Address extends keyof RouteAt> = Pick<
+  RequestParts<Address>,
+  Needed<Address>
+> &
+  Partial<RequestParts<Address>>;
 
-type AdminResult<Name extends RouteName> =
-  | (RouteAnswer<AdminRoutes[Name]> & { readonly ok: true; readonly etag: string | null })
+type AdminResult<Address extends keyof RouteAt> =
+  | (RouteAnswer<RouteAt[Address]> & { readonly ok: true; readonly etag: string | null })
   | {
       readonly ok: false;
       readonly status: number;
@@ -36,10 +45,10 @@ type AdminResult<Name extends RouteName> =
     };
 
 /** Calls one route. Request and response have the types of the route's description. */
-export type AdminClient = <Name extends RouteName>(
-  name: Name,
-  ...request: [Needed<Name>] extends [never] ? [AdminRequest<Name>?] : [AdminRequest<Name>]
-) => Promise<AdminResult<Name>>;
+export type AdminClient = <Address extends keyof RouteAt>(
+  address: Address,
+  ...request: [Needed<Address>] extends [never] ? [AdminRequest<Address>?] : [AdminRequest<Address>]
+) => Promise<AdminResult<Address>>;
 
 export interface AdminClientOptions {
   /** Address of the API, such as `https://headgate.example.com/admin/api`. */
@@ -51,11 +60,11 @@ export interface AdminClientOptions {
 
 export function createAdminClient(options: AdminClientOptions): AdminClient {
   const send = options.fetch ?? ((url, init) => fetch(url, init));
-  return async (name, ...[request = {}]) => {
-    const route = ROUTE_ADDRESSES[name];
+  return async (address, ...[request = {}]) => {
+    const [method = 'GET', path = ''] = address.split(' ');
     const { params, query, body, ifMatch } = request as Readonly<Record<string, unknown>>;
-    const response = await send(options.baseUrl + pathOf(route.path, params) + searchOf(query), {
-      method: route.method,
+    const response = await send(options.baseUrl + pathOf(path, params) + searchOf(query), {
+      method,
       headers: {
         ...options.headers,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -72,7 +81,7 @@ export function createAdminClient(options: AdminClientOptions): AdminClient {
       response.ok
         ? { ok: true, status, body: answer, etag }
         : { ok: false, status, problem: answer, etag }
-    ) as AdminResult<typeof name>;
+    ) as AdminResult<typeof address>;
   };
 }
 

@@ -11,7 +11,7 @@ function answering(answer: () => Response): void {
 describe('an answer', () => {
   it('of Headgate comes with its version', async () => {
     answering(() => Response.json({ version: 3 }, { headers: { etag: '"3"' } }));
-    expect(await api('listGroups')).toMatchObject({
+    expect(await api('GET /groups')).toMatchObject({
       ok: true,
       status: 200,
       body: { version: 3 },
@@ -19,14 +19,14 @@ describe('an answer', () => {
     });
     const headers = { 'content-type': 'application/yaml' };
     answering(() => new Response('groups: []\n', { headers }));
-    expect(await api('getConfig')).toMatchObject({ ok: true, body: 'groups: []\n' });
+    expect(await api('GET /config')).toMatchObject({ ok: true, body: 'groups: []\n' });
   });
 
   it.each(['Application/JSON', 'application/problem+json ; charset=utf-8'])(
     'of the type %s is read as JSON',
     async (type) => {
       answering(() => new Response('{"version":3}', { headers: { 'content-type': type } }));
-      expect(await api('listGroups')).toMatchObject({ ok: true, body: { version: 3 } });
+      expect(await api('GET /groups')).toMatchObject({ ok: true, body: { version: 3 } });
     },
   );
 
@@ -34,7 +34,7 @@ describe('an answer', () => {
     'of the type %s is a problem',
     async (type) => {
       answering(() => new Response('{"version":3}', { headers: { 'content-type': type } }));
-      expect(await api('listGroups')).toMatchObject({ ok: false });
+      expect(await api('GET /groups')).toMatchObject({ ok: false });
     },
   );
 
@@ -42,7 +42,7 @@ describe('an answer', () => {
     const headers = { 'content-type': 'text/html' };
     for (const status of [200, 403, 502]) {
       answering(() => new Response('<title>Sign in</title>', { status, headers }));
-      expect(await api('getSession')).toMatchObject({
+      expect(await api('GET /session')).toMatchObject({
         ok: false,
         problem: { status, detail: expect.stringContaining('a proxy in front of Headgate') },
       });
@@ -56,12 +56,12 @@ describe('an answer', () => {
   ])('%s is a problem', async (_what, text) => {
     const headers = { 'content-type': 'application/json' };
     answering(() => new Response(text, { headers }));
-    expect(await api('listGroups')).toMatchObject({ ok: false });
+    expect(await api('GET /groups')).toMatchObject({ ok: false });
   });
 
   it('whose connection breaks is a problem', async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) });
     answering(() => new Response(body, { headers: { 'content-type': 'application/json' } }));
-    expect(await api('listGroups')).toMatchObject({ ok: false, problem: { status: 0 } });
+    expect(await api('GET /groups')).toMatchObject({ ok: false, problem: { status: 0 } });
   });
 });

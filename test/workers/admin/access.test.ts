@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 
 async function keyOf(role: AdminRole, id: string = role, expires_at: string | null = null) {
-  const made = await asAdmin('createAdminKey', { body: { id, role, expires_at } });
+  const made = await asAdmin('POST /admin-keys', { body: { id, role, expires_at } });
   return bodyOf(made).secret;
 }
 
@@ -43,7 +43,7 @@ describe('a key of the admin API', () => {
     const secret = await keyOf('viewer');
     expect(secret).toMatch(/^hga_[0-9a-f]{48}$/);
     const bare = secret.slice('hga_'.length);
-    const [keys, audit] = [await asAdmin('listAdminKeys'), await asAdmin('listAudit')];
+    const [keys, audit] = [await asAdmin('GET /admin-keys'), await asAdmin('GET /audit')];
     const stored = await directoryOf(env).snapshot(null);
     for (const text of [keys, audit, stored]) expect(JSON.stringify(text)).not.toContain(bare);
     const hash = stored?.config.admin_keys[0]?.hash ?? '';
@@ -56,9 +56,9 @@ describe('a key of the admin API', () => {
 
   it('is named in the audit log', async () => {
     const operator = clientOf(await keyOf('operator', 'night-shift'));
-    await asAdmin('putGroup', { params: { name: 'a' }, body: {} });
-    await operator('pauseGroup', { params: { name: 'a' } });
-    const { entries } = bodyOf(await asAdmin('listAudit', { query: { limit: 2 } }));
+    await asAdmin('PUT /groups/{name}', { params: { name: 'a' }, body: {} });
+    await operator('POST /groups/{name}/pause', { params: { name: 'a' } });
+    const { entries } = bodyOf(await asAdmin('GET /audit', { query: { limit: 2 } }));
     expect(entries).toMatchObject([
       {
         actor: 'night-shift',
@@ -71,25 +71,25 @@ describe('a key of the admin API', () => {
 
   it('opens nothing once it has expired or was removed', async () => {
     const past = clientOf(await keyOf('admin', 'past', '2026-01-01T00:00:00Z'));
-    expect((await past('getSession')).status).toBe(401);
+    expect((await past('GET /session')).status).toBe(401);
     const gone = clientOf(await keyOf('admin', 'gone'));
-    expect((await gone('getSession')).status).toBe(200);
-    bodyOf(await asAdmin('deleteAdminKey', { params: { id: 'gone' } }));
-    expect((await gone('getSession')).status).toBe(401);
+    expect((await gone('GET /session')).status).toBe(200);
+    bodyOf(await asAdmin('DELETE /admin-keys/{id}', { params: { id: 'gone' } }));
+    expect((await gone('GET /session')).status).toBe(401);
   });
 
   it('cannot be made twice under one id', async () => {
     await keyOf('viewer');
-    const again = await asAdmin('createAdminKey', { body: { id: 'viewer', role: 'admin' } });
+    const again = await asAdmin('POST /admin-keys', { body: { id: 'viewer', role: 'admin' } });
     expect(again.status).toBe(409);
   });
 
   it('stays when a configuration is put that does not mention any', async () => {
     const viewer = clientOf(await keyOf('viewer'));
-    bodyOf(await asAdmin('putConfig', { body: { groups: [{ name: 'a' }] } }));
-    expect((await viewer('getSession')).status).toBe(200);
-    bodyOf(await asAdmin('putConfig', { body: { admin_keys: [] } }));
-    expect((await viewer('getSession')).status).toBe(401);
+    bodyOf(await asAdmin('PUT /config', { body: { groups: [{ name: 'a' }] } }));
+    expect((await viewer('GET /session')).status).toBe(200);
+    bodyOf(await asAdmin('PUT /config', { body: { admin_keys: [] } }));
+    expect((await viewer('GET /session')).status).toBe(401);
   });
 });
 
@@ -208,27 +208,27 @@ describe('a session', () => {
   it('has the rights of its key, until the key is removed', async () => {
     const cookie = cookieOf(await signIn(await keyOf('operator')));
     const browser = clientWith({ cookie });
-    expect(bodyOf(await browser('getSession'))).toMatchObject({
+    expect(bodyOf(await browser('GET /session'))).toMatchObject({
       actor: 'operator',
       role: 'operator',
     });
-    expect((await browser('getConfig')).status).toBe(403);
-    bodyOf(await asAdmin('deleteAdminKey', { params: { id: 'operator' } }));
-    expect((await browser('getSession')).status).toBe(401);
+    expect((await browser('GET /config')).status).toBe(403);
+    bodyOf(await asAdmin('DELETE /admin-keys/{id}', { params: { id: 'operator' } }));
+    expect((await browser('GET /session')).status).toBe(401);
   });
 
   it('ends with the key that it was opened by, though another one has its id', async () => {
     const browser = clientWith({ cookie: cookieOf(await signIn(await keyOf('admin', 'same'))) });
-    bodyOf(await asAdmin('deleteAdminKey', { params: { id: 'same' } }));
+    bodyOf(await asAdmin('DELETE /admin-keys/{id}', { params: { id: 'same' } }));
     await keyOf('admin', 'same');
-    expect((await browser('getSession')).status).toBe(401);
+    expect((await browser('GET /session')).status).toBe(401);
   });
 
   it.each([
     ['that is none', 'headgate_session=abc'],
     ['that nobody signed', 'headgate_session=eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbi10b2tlbiJ9.'],
   ])('%s opens nothing', async (_what, cookie) => {
-    expect((await clientWith({ cookie })('getSession')).status).toBe(401);
+    expect((await clientWith({ cookie })('GET /session')).status).toBe(401);
   });
 
   it('that was changed, or has ended, opens nothing', async () => {
@@ -237,7 +237,7 @@ describe('a session', () => {
     const claims = JSON.parse(atob(body.replaceAll('-', '+').replaceAll('_', '/')));
     const later = btoa(JSON.stringify({ ...claims, exp: claims.exp + 1 })).replaceAll('=', '');
     const forged = clientWith({ cookie: `headgate_session=${head}.${later}.${mark}` });
-    expect((await forged('getSession')).status).toBe(401);
+    expect((await forged('GET /session')).status).toBe(401);
     vi.useFakeTimers({ toFake: ['Date'], now: (claims.exp + 1) * 1_000 });
     try {
       const app = createAdminRoutes();
@@ -258,11 +258,11 @@ describe('a session', () => {
     const raw = await crypto.subtle.importKey('raw', bytes, HMAC, false, ['sign']);
     for (const key of [sessionKey, raw]) {
       const forged = clientWith({ cookie: `headgate_session=${await sign(claims, key, 'HS256')}` });
-      expect((await forged('getSession')).status).toBe(401);
+      expect((await forged('GET /session')).status).toBe(401);
     }
     // The same claims under the real key open it.
     const own = clientWith({ cookie: cookieOf(await signIn(secret)) });
-    expect((await own('getSession')).status).toBe(200);
+    expect((await own('GET /session')).status).toBe(200);
   });
 
   it('ends with another ADMIN_TOKEN, also if an admin key opened it', async () => {
@@ -284,7 +284,7 @@ describe('a session', () => {
   it('changes something only from a page of its own, and with the header', async () => {
     const cookie = cookieOf(await signIn('test-admin-token'));
     const put = (headers: Record<string, string>) =>
-      clientWith({ cookie, ...headers })('putGroup', { params: { name: 'a' }, body: {} });
+      clientWith({ cookie, ...headers })('PUT /groups/{name}', { params: { name: 'a' }, body: {} });
     const header = { 'headgate-admin': '1' };
     expect((await put({})).status).toBe(403);
     expect((await put({ origin: ORIGIN })).status).toBe(403);

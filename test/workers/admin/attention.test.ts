@@ -15,7 +15,7 @@ async function put(config: ConfigInput): Promise<void> {
   );
 }
 
-const list = async () => bodyOf(await asAdmin('getAttention', {})).attention;
+const list = async () => bodyOf(await asAdmin('GET /attention', {})).attention;
 
 beforeEach(() => {
   passTime(0);
@@ -90,9 +90,9 @@ it('lists a METRICS_TOKEN that cannot be used, and none that is fine or not set'
 
 it('picks one rule, and names the nearest of one that is unknown', async () => {
   await put({ groups: [{ name: 'halted', paused: true }] });
-  const { attention } = bodyOf(await asAdmin('getAttention', { query: { rule: 'paused' } }));
+  const { attention } = bodyOf(await asAdmin('GET /attention', { query: { rule: 'paused' } }));
   expect(attention).toMatchObject([{ rule: 'paused', subject: { kind: 'group', id: 'halted' } }]);
-  const wrong = await asAdmin('getAttention', { query: { rule: 'pausd' as 'paused' } });
+  const wrong = await asAdmin('GET /attention', { query: { rule: 'pausd' as 'paused' } });
   expect(wrong.status).toBe(422);
   expect(JSON.stringify(wrong)).toContain('did you mean');
 });
@@ -116,7 +116,9 @@ it('finds a group whose calls Headgate refuses before any pool sees them', async
       request_ids: [],
     },
   ]);
-  const status = bodyOf(await asAdmin('getGroupStatus', { params: { name: 'unpriced' } }));
+  const status = bodyOf(
+    await asAdmin('GET /groups/{name}/status', { params: { name: 'unpriced' } }),
+  );
   expect(status).toMatchObject({
     state: 'nothing served',
     lately: { rejected: { price_unknown: 400 } },

@@ -36,24 +36,31 @@ interface ContractSample {
 }
 
 const A_GROUP = { match: { models: ['gpt-4o'] }, limits: { max_concurrency: 5 } };
-const group = (name: string) => () => asAdmin('putGroup', { params: { name }, body: A_GROUP });
+const group = (name: string) => () =>
+  asAdmin('PUT /groups/{name}', { params: { name }, body: A_GROUP });
 const split = (name: string) => () =>
-  asAdmin('putGroup', {
+  asAdmin('PUT /groups/{name}', {
     params: { name },
     body: {
       members: [{ upstream: 'openai' }, { upstream: 'groq', limits: { max_concurrency: 2 } }],
     },
   });
 const webhook = () =>
-  asAdmin('putWebhook', { body: { url: 'https://nobody.invalid/hook', format: 'slack' } });
-const key = (id: string) => () => asAdmin('createKey', { body: { id } });
+  asAdmin('PUT /webhook', { body: { url: 'https://nobody.invalid/hook', format: 'slack' } });
+const key = (id: string) => () => asAdmin('POST /keys', { body: { id } });
 const team = (id: string) => () =>
-  asAdmin('putTeam', { params: { id }, body: { limits: { budget_usd: { per_month: 5 } } } });
+  asAdmin('PUT /teams/{id}', {
+    params: { id },
+    body: { limits: { budget_usd: { per_month: 5 } } },
+  });
 const shared = { before: group('shared'), path: { name: 'shared' } };
 
 async function corrected(name: string): Promise<void> {
   await group(name)();
-  await asAdmin('correctBudget', { params: { name }, body: { amount_usd: 2.5, id: 'one' } });
+  await asAdmin('POST /groups/{name}/budget/corrections', {
+    params: { name },
+    body: { amount_usd: 2.5, id: 'one' },
+  });
 }
 
 /** A way back to the version of just now. */
@@ -121,7 +128,8 @@ const SAMPLES: Record<string, ContractSample> = {
   },
   patchUpstream: { path: { id: 'groq' }, body: { enabled: false }, status: 201 },
   deleteUpstream: {
-    before: () => asAdmin('putUpstream', { params: { id: 'groq' }, body: { enabled: false } }),
+    before: () =>
+      asAdmin('PUT /upstreams/{id}', { params: { id: 'groq' }, body: { enabled: false } }),
     path: { id: 'groq' },
   },
   listKeyless: { before: keyless },
@@ -158,7 +166,7 @@ const SAMPLES: Record<string, ContractSample> = {
   listAdminKeys: {},
   createAdminKey: { body: { id: 'looker', role: 'viewer' }, status: 201 },
   deleteAdminKey: {
-    before: () => asAdmin('createAdminKey', { body: { id: 'gone', role: 'viewer' } }),
+    before: () => asAdmin('POST /admin-keys', { body: { id: 'gone', role: 'viewer' } }),
     path: { id: 'gone' },
   },
   getOpenApi: {},
@@ -203,7 +211,10 @@ async function counted(): Promise<void> {
 
 /** Lets a ticket wait in a group of its own. Nobody asks again, so that it is forgotten soon after. */
 async function waiting(name: string): Promise<void> {
-  await asAdmin('putGroup', { params: { name }, body: { limits: { max_concurrency: 0 } } });
+  await asAdmin('PUT /groups/{name}', {
+    params: { name },
+    body: { limits: { max_concurrency: 0 } },
+  });
   await poolOf(env, name, null, null).acquire(request(name, 'waits', { sliceMs: 1 }));
 }
 

@@ -5,7 +5,7 @@ import { isolateConfig } from '../../../src/config/isolate-config.ts';
 import { configure, env } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';
 
-const isolate = async () => bodyOf(await asAdmin('getIsolate'));
+const isolate = async () => bodyOf(await asAdmin('GET /isolate'));
 const read = (minVersion = 0) => isolateConfig.forPool(env, { waitUntil: () => {} }, minVersion);
 
 it('counts who needs the configuration, and of those who waits for it', async () => {

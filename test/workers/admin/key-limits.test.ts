@@ -19,13 +19,15 @@ describe('the limits of a key', () => {
   it('make a group of its own, which is gone with them', async () => {
     const secret = await makeKey({ limits: { max_concurrency: 3 } });
     expect((await ask(secret)).groups).toContain('key:team');
-    const status = bodyOf(await asAdmin('getGroupStatus', { params: { name: 'key:team' } }));
-    expect(status).toMatchObject({ kind: 'key', limit: { configured: 3, effective: 3 } });
-    expect((await asAdmin('patchGroup', { params: { name: 'key:team' }, body: {} })).status).toBe(
-      404,
+    const status = bodyOf(
+      await asAdmin('GET /groups/{name}/status', { params: { name: 'key:team' } }),
     );
+    expect(status).toMatchObject({ kind: 'key', limit: { configured: 3, effective: 3 } });
+    expect(
+      (await asAdmin('PATCH /groups/{name}', { params: { name: 'key:team' }, body: {} })).status,
+    ).toBe(404);
     const { version } = bodyOf(
-      await asAdmin('patchKey', { params: { id: 'team' }, body: { limits: null } }),
+      await asAdmin('PATCH /keys/{id}', { params: { id: 'team' }, body: { limits: null } }),
     );
     await read(version);
     expect((await ask(secret)).groups).not.toContain('key:team');
@@ -56,12 +58,14 @@ describe('the limits of a key', () => {
     const free = await makeKey({}, 'free');
     const waits = ask(secret);
     await until(async () => {
-      const { waiters } = bodyOf(await asAdmin('listWaiters', { params: { name: 'key:team' } }));
+      const { waiters } = bodyOf(
+        await asAdmin('GET /groups/{name}/waiters', { params: { name: 'key:team' } }),
+      );
       expect(waiters).toHaveLength(1);
     });
     expect((await ask(free)).status).toBe(200);
     bodyOf(
-      await asAdmin('patchKey', {
+      await asAdmin('PATCH /keys/{id}', {
         params: { id: 'team' },
         body: { limits: { max_concurrency: 1 } },
       }),
@@ -73,7 +77,7 @@ describe('the limits of a key', () => {
 it('the weight of a key holds in every configured group that names none for it', async () => {
   await makeKey({ weight: 3 });
   bodyOf(
-    await asAdmin('patchGroup', {
+    await asAdmin('PATCH /groups/{name}', {
       params: { name: 'mini' },
       body: { fairness: { weights: { team: 5 } } },
     }),
@@ -85,7 +89,8 @@ it('the weight of a key holds in every configured group that names none for it',
   expect(await weights('everything')).toEqual({ team: 3 });
   expect(await weights('mini')).toEqual({ team: 5 });
   expect(
-    bodyOf(await asAdmin('getGroup', { params: { name: 'everything' } })).fairness.weights,
+    bodyOf(await asAdmin('GET /groups/{name}', { params: { name: 'everything' } })).fairness
+      .weights,
   ).toEqual({});
 });
 
@@ -111,7 +116,7 @@ it('the weight of a key holds in automatic groups too, and changes for those who
     (await pool(name).waiters()).slice(0, 8).filter(({ tenant }) => tenant === 'team').length;
   // Of eight grants six go to who has thrice the weight.
   expect(await ofTeam()).toBe(6);
-  bodyOf(await asAdmin('patchKey', { params: { id: 'team' }, body: { weight: 1 } }));
+  bodyOf(await asAdmin('PATCH /keys/{id}', { params: { id: 'team' }, body: { weight: 1 } }));
   await until(async () => expect(await ofTeam()).toBe(4));
   for (const { ticket } of await pool(name).waiters()) await pool(name).dismiss(ticket);
   await Promise.all(parked.map(({ answer }) => answer));

@@ -26,7 +26,7 @@ export async function configureFor(strict: Strict): Promise<void> {
   });
 }
 
-type SceneNewKey = Omit<AdminRequest<'createKey'>['body'], 'id'>;
+type SceneNewKey = Omit<AdminRequest<'POST /keys'>['body'], 'id'>;
 
 /** This isolate's Worker reads the directory at once, and not within seconds. */
 export async function read(version: number): Promise<void> {
@@ -35,7 +35,7 @@ export async function read(version: number): Promise<void> {
 
 /** Makes a key over the admin API. */
 export async function makeKey(fields: SceneNewKey = {}, id = 'team'): Promise<string> {
-  const { secret, version } = bodyOf(await asAdmin('createKey', { body: { id, ...fields } }));
+  const { secret, version } = bodyOf(await asAdmin('POST /keys', { body: { id, ...fields } }));
   await read(version);
   return secret;
 }

@@ -23,16 +23,16 @@ describe('a key', () => {
     expect((await ask(secret)).status).toBe(200);
     expect((await strict.stats()).total).toBe(total + 1);
     const shown = [
-      await asAdmin('listKeys'),
-      await asAdmin('getKey', { params: { id: 'team' } }),
-      await asAdmin('getConfig'),
-      await asAdmin('listAudit'),
+      await asAdmin('GET /keys'),
+      await asAdmin('GET /keys/{id}', { params: { id: 'team' } }),
+      await asAdmin('GET /config'),
+      await asAdmin('GET /audit'),
       await directoryOf(env).snapshot(null),
     ];
     expect(JSON.stringify(shown)).not.toContain(secret.slice(3));
     const [list, one, , audit] = shown;
     expect(JSON.stringify([list, one, audit])).not.toMatch(/sha256:/);
-    expect(bodyOf(await asAdmin('getKey', { params: { id: 'team' } }))).toMatchObject({
+    expect(bodyOf(await asAdmin('GET /keys/{id}', { params: { id: 'team' } }))).toMatchObject({
       id: 'team',
       note: 'search team',
       state: 'active',
@@ -43,8 +43,11 @@ describe('a key', () => {
 
   it('cannot be made twice, nor renamed', async () => {
     await makeKey();
-    expect((await asAdmin('createKey', { body: { id: 'team' } })).status).toBe(409);
-    const renamed = await asAdmin('patchKey', { params: { id: 'team' }, body: { id: 'new' } });
+    expect((await asAdmin('POST /keys', { body: { id: 'team' } })).status).toBe(409);
+    const renamed = await asAdmin('PATCH /keys/{id}', {
+      params: { id: 'team' },
+      body: { id: 'new' },
+    });
     expect(renamed).toMatchObject({ status: 422, problem: { errors: [{ path: 'id' }] } });
   });
 
@@ -55,24 +58,27 @@ describe('a key', () => {
     ['a limit that is none', { limits: { rpm: -1 } }, 'limits.rpm'],
     ['a limit of groups only', { limits: { burst: 0.5 } }, 'limits.burst'],
   ])('is not given %s', async (_what, fields, path) => {
-    const made = await asAdmin('createKey', { body: { id: 'team', ...fields } });
+    const made = await asAdmin('POST /keys', { body: { id: 'team', ...fields } });
     expect(made).toMatchObject({ status: 422, problem: { errors: [{ path }] } });
     await makeKey();
-    const patched = await asAdmin('patchKey', { params: { id: 'team' }, body: { ...fields } });
+    const patched = await asAdmin('PATCH /keys/{id}', {
+      params: { id: 'team' },
+      body: { ...fields },
+    });
     expect(patched).toMatchObject({ status: 422, problem: { errors: [{ path }] } });
   });
 
   it('stops everywhere soon after it is revoked, and leaves Headgate closed', async () => {
     const secret = await makeKey();
     expect((await ask(secret)).status).toBe(200);
-    bodyOf(await asAdmin('revokeKey', { params: { id: 'team' } }));
+    bodyOf(await asAdmin('POST /keys/{id}/revoke', { params: { id: 'team' } }));
     await until(async () => expect((await ask(secret)).status).not.toBe(200));
     const after = await ask(secret);
     expect(after).toMatchObject({ status: 401, reason: 'key_invalid' });
     expect(after.text).toContain('revoked');
-    const again = bodyOf(await asAdmin('revokeKey', { params: { id: 'team' } }));
+    const again = bodyOf(await asAdmin('POST /keys/{id}/revoke', { params: { id: 'team' } }));
     expect(again.key.state).toBe('revoked');
-    expect((await asAdmin('rotateKey', { params: { id: 'team' } })).status).toBe(409);
+    expect((await asAdmin('POST /keys/{id}/rotate', { params: { id: 'team' } })).status).toBe(409);
     const unkeyed = await call(CHAT, { json: {}, headers: { authorization: 'Bearer sk-mine' } });
     expect([unkeyed.status, unkeyed.headers.get('headgate-reason')]).toEqual([401, 'key_missing']);
   });
@@ -81,7 +87,7 @@ describe('a key', () => {
     const mine = await makeKey();
     const yours = await makeKey({}, 'yours');
     const { version } = bodyOf(
-      await asAdmin('patchGroup', {
+      await asAdmin('PATCH /groups/{name}', {
         params: { name: 'everything' },
         body: { limits: { max_concurrency: 0 } },
       }),
@@ -90,9 +96,10 @@ describe('a key', () => {
     const waits = ask(mine);
     const stays = open(CHAT, 'stays', { headers: { 'headgate-key': yours } });
     const waiters = async () =>
-      bodyOf(await asAdmin('listWaiters', { params: { name: 'everything' } })).waiters;
+      bodyOf(await asAdmin('GET /groups/{name}/waiters', { params: { name: 'everything' } }))
+        .waiters;
     await until(async () => expect(await waiters()).toHaveLength(2));
-    const revoked = bodyOf(await asAdmin('revokeKey', { params: { id: 'team' } }));
+    const revoked = bodyOf(await asAdmin('POST /keys/{id}/revoke', { params: { id: 'team' } }));
     expect(revoked.waiters_cancelled).toBe(1);
     expect(await waits).toMatchObject({ status: 409, reason: 'cancelled' });
     expect((await waiters()).map(({ tenant }) => tenant)).toEqual(['yours']);
@@ -105,7 +112,7 @@ describe('a key', () => {
     const first = await makeKey();
     const rotate = async (grace_ms: number) => {
       const body = bodyOf(
-        await asAdmin('rotateKey', { params: { id: 'team' }, body: { grace_ms } }),
+        await asAdmin('POST /keys/{id}/rotate', { params: { id: 'team' }, body: { grace_ms } }),
       );
       await read(body.version);
       return body;
@@ -119,7 +126,7 @@ describe('a key', () => {
       expect(await ask(old)).toMatchObject({ status: 401, reason: 'key_invalid' });
     }
     expect((await ask(third.secret)).status).toBe(200);
-    const { entries } = bodyOf(await asAdmin('listAudit', { query: { limit: 1 } }));
+    const { entries } = bodyOf(await asAdmin('GET /audit', { query: { limit: 1 } }));
     expect(entries[0]?.action).toBe('key team: rotate');
     expect(JSON.stringify(entries)).toContain('(hidden)');
     expect(JSON.stringify(entries)).not.toContain('sha256');
@@ -132,15 +139,17 @@ describe('a key', () => {
     await until(async () => {
       expect(await ask(secret)).toMatchObject({ status: 401, reason: 'key_invalid' });
     });
-    expect(bodyOf(await asAdmin('getKey', { params: { id: 'team' } })).state).toBe('expired');
+    expect(bodyOf(await asAdmin('GET /keys/{id}', { params: { id: 'team' } })).state).toBe(
+      'expired',
+    );
   });
 
   it('that is the only one is revoked and not deleted, for without any Headgate is open', async () => {
     await configure({ keys: [{ id: 'only', hash: `sha256:${'1'.repeat(64)}` }] });
-    const refused = await asAdmin('deleteKey', { params: { id: 'only' } });
+    const refused = await asAdmin('DELETE /keys/{id}', { params: { id: 'only' } });
     expect(refused).toMatchObject({ status: 409 });
     await makeKey();
-    expect((await asAdmin('deleteKey', { params: { id: 'only' } })).status).toBe(200);
+    expect((await asAdmin('DELETE /keys/{id}', { params: { id: 'only' } })).status).toBe(200);
   });
 });
 
@@ -202,7 +211,9 @@ it('a key that lists groups does not spill to others', async () => {
   expect((await ask(free, path)).groups).toBe('second');
   const waits = ask(barred, path);
   await until(async () => {
-    const { waiters } = bodyOf(await asAdmin('listWaiters', { params: { name: 'first' } }));
+    const { waiters } = bodyOf(
+      await asAdmin('GET /groups/{name}/waiters', { params: { name: 'first' } }),
+    );
     expect(waiters.map(({ tenant }) => tenant)).toEqual(['barred']);
   });
   await first.resume();

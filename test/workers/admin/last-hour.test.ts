@@ -53,7 +53,9 @@ async function calls({ id, secret }: LastHourScene, model: string, count: number
 /** Waits until the pool has counted calls: they are counted once they are over there. */
 async function untilCounted(id: string, model: string, count: number): Promise<void> {
   await until(async () => {
-    const { refuses } = bodyOf(await asAdmin('previewConfig', { body: { groups: [], keys: [] } }));
+    const { refuses } = bodyOf(
+      await asAdmin('POST /config/preview', { body: { groups: [], keys: [] } }),
+    );
     const of = refuses.refused.flatMap((each) => each.of);
     const counted = of.find((each) => each.upstream === id && each.model === model);
     expect(counted?.calls).toBe(count);
@@ -130,7 +132,10 @@ describe('a budget over models without a price', () => {
     ]);
     // The group of the key counts the same calls without a model.
     const { refuses } = bodyOf(
-      await asAdmin('previewKey', { params: { id: `key-${id}` }, query: { as: 'revoke' } }),
+      await asAdmin('POST /keys/{id}/preview', {
+        params: { id: `key-${id}` },
+        query: { as: 'revoke' },
+      }),
     );
     expect(refuses.refused).toMatchObject([{ reason: 'key_invalid', calls: 3 }]);
   });
@@ -158,11 +163,13 @@ describe('the preview of a key', () => {
     const { id } = made;
     await calls(made, 'unpriced', 1);
     const body = { limits: { budget_usd: { per_day: 10 } } };
-    const { refuses } = bodyOf(await asAdmin('previewKey', { params: { id: `key-${id}` }, body }));
+    const { refuses } = bodyOf(
+      await asAdmin('POST /keys/{id}/preview', { params: { id: `key-${id}` }, body }),
+    );
     expect(refuses.refused).toMatchObject([
       { reason: 'price_unknown', group: `key:key-${id}`, calls: 1 },
     ]);
-    const key = bodyOf(await asAdmin('getKey', { params: { id: `key-${id}` } }));
+    const key = bodyOf(await asAdmin('GET /keys/{id}', { params: { id: `key-${id}` } }));
     expect(key.limits?.budget_usd?.per_day ?? null).toBeNull();
   });
 
@@ -171,7 +178,7 @@ describe('the preview of a key', () => {
     const { id } = made;
     await calls(made, 'priced', 2);
     const revoking = (key: string) =>
-      asAdmin('previewKey', { params: { id: key }, query: { as: 'revoke' } });
+      asAdmin('POST /keys/{id}/preview', { params: { id: key }, query: { as: 'revoke' } });
     const { refuses, warnings } = bodyOf(await revoking(`key-${id}`));
     expect(refuses.refused).toMatchObject([{ reason: 'key_invalid', calls: 2 }]);
     expect(warnings).toEqual([expect.stringContaining(`(\`key_invalid\`): \`key-${id}\` (2)`)]);
@@ -182,10 +189,12 @@ describe('the preview of a key', () => {
   it('leaves out warnings that the configuration has without the change', async () => {
     const made = await scene();
     const { id } = made;
-    const config = bodyOf(await asAdmin('getConfig'));
+    const config = bodyOf(await asAdmin('GET /config'));
     await admin('PUT', '/config', { ...config, leases: 'open' });
     const body = { note: 'other' };
-    const { warnings } = bodyOf(await asAdmin('previewKey', { params: { id: `key-${id}` }, body }));
+    const { warnings } = bodyOf(
+      await asAdmin('POST /keys/{id}/preview', { params: { id: `key-${id}` }, body }),
+    );
     expect(warnings).toEqual([]);
     const { json } = await admin('PATCH', `/keys/key-${id}`, body);
     expect(json).toMatchObject({ warnings: [expect.stringContaining('leases: open')] });
@@ -193,7 +202,7 @@ describe('the preview of a key', () => {
 
   it('has the errors of the change', async () => {
     await scene();
-    const answer = await asAdmin('previewKey', {
+    const answer = await asAdmin('POST /keys/{id}/preview', {
       params: { id: 'new' },
       body: { lane_max: 'odd' },
     });
@@ -209,7 +218,7 @@ describe('the preview of a team', () => {
     await admin('PATCH', `/keys/key-${id}`, { team: `team-${id}` });
     const body = { limits: { budget_usd: { per_day: 10 } } };
     const params = { id: `team-${id}` };
-    const { refuses } = bodyOf(await asAdmin('previewTeam', { params, body }));
+    const { refuses } = bodyOf(await asAdmin('POST /teams/{id}/preview', { params, body }));
     expect(refuses.refused).toMatchObject([
       { reason: 'price_unknown', group: `team:team-${id}`, calls: 1 },
     ]);
@@ -255,7 +264,7 @@ describe('a change', () => {
     const made = await scene();
     const { id } = made;
     await calls(made, 'priced', 1);
-    const config = bodyOf(await asAdmin('getConfig'));
+    const config = bodyOf(await asAdmin('GET /config'));
     const { json } = await admin('PUT', '/config', { ...config, upstreams: [], groups: [] });
     expect(JSON.stringify(json)).toContain(`(\`upstream_unknown\`): \`${id}\` (1)`);
   });
@@ -287,7 +296,11 @@ describe('a change', () => {
 
 async function preview(id: string, body: Record<string, unknown>) {
   const said = bodyOf(
-    await asAdmin('previewGroup', { params: { name: id }, query: { as: 'patch' }, body }),
+    await asAdmin('POST /groups/{name}/preview', {
+      params: { name: id },
+      query: { as: 'patch' },
+      body,
+    }),
   );
   return { said };
 }

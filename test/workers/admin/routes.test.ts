@@ -21,42 +21,48 @@ beforeEach(() => put({}));
 describe('lists', () => {
   it('come in pages, sorted, with nothing left out or twice when they change meanwhile', async () => {
     await put({ groups: ['d', 'b', 'a', 'e', 'c'].map((name) => ({ name })) });
-    const first = bodyOf(await asAdmin('listGroups', { query: { limit: 2 } }));
+    const first = bodyOf(await asAdmin('GET /groups', { query: { limit: 2 } }));
     expect(first.groups.map(({ name }) => name)).toEqual(['a', 'b']);
-    bodyOf(await asAdmin('deleteGroup', { params: { name: 'b' } }));
-    bodyOf(await asAdmin('putGroup', { params: { name: 'aa' }, body: {} }));
+    bodyOf(await asAdmin('DELETE /groups/{name}', { params: { name: 'b' } }));
+    bodyOf(await asAdmin('PUT /groups/{name}', { params: { name: 'aa' }, body: {} }));
     const cursor = first.next_cursor ?? '';
-    const second = bodyOf(await asAdmin('listGroups', { query: { limit: 2, cursor } }));
+    const second = bodyOf(await asAdmin('GET /groups', { query: { limit: 2, cursor } }));
     expect(second.groups.map(({ name }) => name)).toEqual(['c', 'd']);
-    const last = await asAdmin('listGroups', {
+    const last = await asAdmin('GET /groups', {
       query: { limit: 2, cursor: second.next_cursor ?? '' },
     });
     expect(bodyOf(last)).toMatchObject({ groups: [{ name: 'e' }], next_cursor: null });
   });
 
   it('of the audit log go back in time, by who, what and when', async () => {
-    for (const name of ['x', 'y', 'z']) await asAdmin('putGroup', { params: { name }, body: {} });
-    const first = bodyOf(await asAdmin('listAudit', { query: { limit: 2, actor: 'admin-token' } }));
+    for (const name of ['x', 'y', 'z'])
+      await asAdmin('PUT /groups/{name}', { params: { name }, body: {} });
+    const first = bodyOf(
+      await asAdmin('GET /audit', { query: { limit: 2, actor: 'admin-token' } }),
+    );
     expect(first.entries.map(({ action }) => action)).toEqual(['group z: put', 'group y: put']);
     const cursor = first.next_cursor ?? '';
-    const rest = await asAdmin('listAudit', { query: { actor: 'admin-token', cursor } });
+    const rest = await asAdmin('GET /audit', { query: { actor: 'admin-token', cursor } });
     expect(bodyOf(rest).entries[0]?.action).toBe('group x: put');
-    const ofY = await asAdmin('listAudit', { query: { action: 'group y' } });
+    const ofY = await asAdmin('GET /audit', { query: { action: 'group y' } });
     expect(bodyOf(ofY).entries.map(({ action }) => action)).toEqual(['group y: put']);
-    const later = await asAdmin('listAudit', { query: { since: '2999-01-01T00:00:00Z' } });
+    const later = await asAdmin('GET /audit', { query: { since: '2999-01-01T00:00:00Z' } });
     expect(bodyOf(later)).toEqual({ entries: [], next_cursor: null });
     for (const query of [{ cursor: 'x' }, { cursor: '-1' }, { since: 'yesterday' }]) {
-      expect((await asAdmin('listAudit', { query })).status).toBe(422);
+      expect((await asAdmin('GET /audit', { query })).status).toBe(422);
     }
   });
 });
 
 it('the audit log says what was before and what is now, and never a secret', async () => {
   const fields = { limits: { max_concurrency: 5 } };
-  await asAdmin('putGroup', { params: { name: 'a' }, body: fields });
-  await asAdmin('patchGroup', { params: { name: 'a' }, body: { limits: { max_concurrency: 3 } } });
-  await asAdmin('patchGroup', { params: { name: 'a' }, body: {} });
-  const { entries } = bodyOf(await asAdmin('listAudit', { query: { limit: 2 } }));
+  await asAdmin('PUT /groups/{name}', { params: { name: 'a' }, body: fields });
+  await asAdmin('PATCH /groups/{name}', {
+    params: { name: 'a' },
+    body: { limits: { max_concurrency: 3 } },
+  });
+  await asAdmin('PATCH /groups/{name}', { params: { name: 'a' }, body: {} });
+  const { entries } = bodyOf(await asAdmin('GET /audit', { query: { limit: 2 } }));
   expect(entries[0]).toMatchObject({
     actor: 'admin-token',
     action: 'group a: patch',
@@ -70,7 +76,7 @@ it('the audit log says what was before and what is now, and never a secret', asy
 
 describe('an upstream', () => {
   it('that is built in is listed, changed and put back', async () => {
-    const list = bodyOf(await asAdmin('listUpstreams', { query: { limit: 1_000 } }));
+    const list = bodyOf(await asAdmin('GET /upstreams', { query: { limit: 1_000 } }));
     const openai = list.upstreams.find(({ id }) => id === 'openai');
     expect(openai).toMatchObject({
       is_built_in: true,
@@ -80,23 +86,32 @@ describe('an upstream', () => {
       configured: null,
       health: { state: 'unknown' },
     });
-    const off = await asAdmin('patchUpstream', {
+    const off = await asAdmin('PATCH /upstreams/{id}', {
       params: { id: 'openai' },
       body: { enabled: false },
     });
     expect(off.status).toBe(201);
-    const shown = await asAdmin('getUpstream', { params: { id: 'openai' } });
+    const shown = await asAdmin('GET /upstreams/{id}', { params: { id: 'openai' } });
     expect(bodyOf(shown)).toMatchObject({ enabled: false, configured: { id: 'openai' } });
-    expect((await asAdmin('deleteUpstream', { params: { id: 'openai' } })).status).toBe(200);
-    expect((await asAdmin('deleteUpstream', { params: { id: 'openai' } })).status).toBe(404);
-    expect(bodyOf(await asAdmin('getUpstream', { params: { id: 'openai' } })).enabled).toBe(true);
+    expect((await asAdmin('DELETE /upstreams/{id}', { params: { id: 'openai' } })).status).toBe(
+      200,
+    );
+    expect((await asAdmin('DELETE /upstreams/{id}', { params: { id: 'openai' } })).status).toBe(
+      404,
+    );
+    expect(bodyOf(await asAdmin('GET /upstreams/{id}', { params: { id: 'openai' } })).enabled).toBe(
+      true,
+    );
   });
 
   it('says whether its secret is there, and never what it is', async () => {
     const auth = (secret: string) => ({ body: { auth: { secret } } });
-    await asAdmin('putUpstream', { params: { id: 'openai' }, ...auth('UPSTREAM_TEST_KEY') });
-    await asAdmin('putUpstream', { params: { id: 'groq' }, ...auth('UPSTREAM_NOT_THERE') });
-    const list = await asAdmin('listUpstreams', { query: { limit: 1_000 } });
+    await asAdmin('PUT /upstreams/{id}', {
+      params: { id: 'openai' },
+      ...auth('UPSTREAM_TEST_KEY'),
+    });
+    await asAdmin('PUT /upstreams/{id}', { params: { id: 'groq' }, ...auth('UPSTREAM_NOT_THERE') });
+    const list = await asAdmin('GET /upstreams', { query: { limit: 1_000 } });
     const secretOf = (id: string) =>
       bodyOf(list).upstreams.find((upstream) => upstream.id === id)?.secret;
     expect(secretOf('openai')).toEqual({
@@ -126,7 +141,7 @@ describe('an upstream', () => {
       ],
     });
     const suggested = async (id: string) =>
-      bodyOf(await asAdmin('getUpstream', { params: { id } })).suggested_limits;
+      bodyOf(await asAdmin('GET /upstreams/{id}', { params: { id } })).suggested_limits;
     const groq = await suggested('groq');
     expect(groq).toContainEqual({
       plan: 'Free',
@@ -139,7 +154,7 @@ describe('an upstream', () => {
     expect(await suggested('mine')).toEqual(groq);
     expect(await suggested('own')).toEqual([]);
     // Nobody has taken them over.
-    expect(bodyOf(await asAdmin('getConfig')).groups).toEqual([]);
+    expect(bodyOf(await asAdmin('GET /config')).groups).toEqual([]);
   });
 
   it('tells what its groups have seen of it', async () => {
@@ -157,7 +172,7 @@ describe('an upstream', () => {
     const said = { retryAfterMs: 30_000, slotsMax: null, hints: [] };
     await answer.lease.report({ kind: 'requests', ...said }, false);
     await answer.lease.release('failed', 429);
-    const groq = bodyOf(await asAdmin('getUpstream', { params: { id: 'groq' } }));
+    const groq = bodyOf(await asAdmin('GET /upstreams/{id}', { params: { id: 'groq' } }));
     expect(groq.groups).toEqual(['ours']);
     expect(groq.health).toMatchObject({
       state: 'waiting',
@@ -174,7 +189,7 @@ describe('an upstream', () => {
     ['under another id than its path', 'mine', { id: 'yours' }, 'id'],
     ['with a secret of another kind', 'openai', { auth: { secret: 'ADMIN_TOKEN' } }, 'auth.secret'],
   ])('is refused %s, with the path of the field', async (_what, id, body, path) => {
-    const refused = await asAdmin('putUpstream', { params: { id }, body: body as never });
+    const refused = await asAdmin('PUT /upstreams/{id}', { params: { id }, body: body as never });
     expect(refused).toMatchObject({ status: 422, problem: { errors: [{ path }] } });
   });
 });
@@ -199,7 +214,9 @@ describe('the tester', () => {
 
   it('tells groups, limits, lanes and route of a call, narrow first', async () => {
     await put(config);
-    const tested = bodyOf(await asAdmin('testCall', { body: { model: 'gpt-4o', key: 'team' } }));
+    const tested = bodyOf(
+      await asAdmin('POST /tester', { body: { model: 'gpt-4o', key: 'team' } }),
+    );
     expect(tested).toMatchObject({
       upstream: { id: 'openai', base_url: 'https://api.openai.com', dialect: 'openai' },
       model: 'gpt-4o',
@@ -230,7 +247,7 @@ describe('the tester', () => {
       ],
     });
     const of = async (path: string, more: object = {}) =>
-      bodyOf(await asAdmin('testCall', { body: { upstream: 'openai', path, ...more } }));
+      bodyOf(await asAdmin('POST /tester', { body: { upstream: 'openai', path, ...more } }));
     const custom = { operation: 'other', takes_slot: true, groups: [{ group: 'custom' }] };
     expect(await of('/v1/custom/run')).toMatchObject(custom);
     expect(await of('/v1/custom/run', { method: 'GET' })).toMatchObject({
@@ -250,7 +267,7 @@ describe('the tester', () => {
       takes_slot: false,
       groups: [],
     });
-    const wrong = await asAdmin('testCall', { body: { operation: 'chta' } });
+    const wrong = await asAdmin('POST /tester', { body: { operation: 'chta' } });
     expect(wrong).toMatchObject({
       status: 422,
       problem: { errors: [{ path: 'operation', message: expect.stringContaining('`chat`') }] },
@@ -260,7 +277,7 @@ describe('the tester', () => {
   it('tells of an upstream that takes no key, whose pool all callers share', async () => {
     await put({ upstreams: [{ id: 'house', base_url: 'https://llm.example.com', auth: 'none' }] });
     const body = { model: 'house/m', key: 'a1b2c3d4e5f60718' };
-    expect(bodyOf(await asAdmin('testCall', { body }))).toMatchObject({
+    expect(bodyOf(await asAdmin('POST /tester', { body }))).toMatchObject({
       credential: 'none',
       groups: [{ group: 'auto:house', partition: null }],
     });
@@ -268,7 +285,7 @@ describe('the tester', () => {
 
   it('tells of the automatic group and of the prefix that names an upstream', async () => {
     const body = { model: 'zai/glm-5.1', lane: 'high' as const };
-    expect(bodyOf(await asAdmin('testCall', { body }))).toMatchObject({
+    expect(bodyOf(await asAdmin('POST /tester', { body }))).toMatchObject({
       upstream: { id: 'zai' },
       model: 'glm-5.1',
       credential: 'caller',
@@ -293,13 +310,13 @@ describe('the tester', () => {
     ['to an upstream that is none', { upstream: 'nowhere', key: 'team' }, 'upstream_unknown', 404],
   ])('says why a call would be refused %s', async (_what, body, reason, status) => {
     await put(config);
-    const { refusal } = bodyOf(await asAdmin('testCall', { body }));
+    const { refusal } = bodyOf(await asAdmin('POST /tester', { body }));
     expect(refusal).toMatchObject({ reason, status });
   });
 
   it('says that a call would belong to too many groups', async () => {
     await put({ groups: ['a', 'b', 'c', 'd'].map((name) => ({ name })) });
-    const { refusal } = bodyOf(await asAdmin('testCall', { body: { upstream: 'openai' } }));
+    const { refusal } = bodyOf(await asAdmin('POST /tester', { body: { upstream: 'openai' } }));
     expect(refusal?.reason).toBe('too_many_groups');
   });
 });

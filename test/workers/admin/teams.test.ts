@@ -26,7 +26,9 @@ async function pay(secret: string) {
 }
 
 async function limit(id: string, limits: object): Promise<void> {
-  const { version } = bodyOf(await asAdmin('putTeam', { params: { id }, body: { limits } }));
+  const { version } = bodyOf(
+    await asAdmin('PUT /teams/{id}', { params: { id }, body: { limits } }),
+  );
   await read(version);
 }
 
@@ -70,10 +72,10 @@ describe('the limits of a team', () => {
     const secret = await makeKey({ team }, `${team}-a`);
     expect((await ask(secret)).status).toBe(200);
     expect((await ask(secret, CHAT, { 'headgate-max-wait': '0' })).status).toBe(429);
-    const { version } = bodyOf(await asAdmin('deleteTeam', { params: { id: team } }));
+    const { version } = bodyOf(await asAdmin('DELETE /teams/{id}', { params: { id: team } }));
     await read(version);
     expect((await ask(secret)).status).toBe(200);
-    expect(bodyOf(await asAdmin('getTeam', { params: { id: team } }))).toMatchObject({
+    expect(bodyOf(await asAdmin('GET /teams/{id}', { params: { id: team } }))).toMatchObject({
       is_listed: false,
       keys: [`${team}-a`],
     });
@@ -100,22 +102,22 @@ describe('the routes of teams', () => {
     const [listed, named] = [newTeam(), newTeam()];
     await limit(listed, { rpm: 5 });
     await makeKey({ team: named }, `${named}-a`);
-    const { teams: all } = bodyOf(await asAdmin('listTeams', { query: { limit: 1_000 } }));
+    const { teams: all } = bodyOf(await asAdmin('GET /teams', { query: { limit: 1_000 } }));
     expect(all.find(({ id }) => id === listed)).toMatchObject({ is_listed: true, keys: [] });
     expect(all.find(({ id }) => id === named)).toMatchObject({ is_listed: false });
     const patched = bodyOf(
-      await asAdmin('patchTeam', { params: { id: named }, body: { limits: { tpm: 7 } } }),
+      await asAdmin('PATCH /teams/{id}', { params: { id: named }, body: { limits: { tpm: 7 } } }),
     );
     expect(patched.team).toMatchObject({ is_listed: true, limits: { tpm: 7, rpm: null } });
   });
 
   it('refuse what is no team, and do not rename', async () => {
-    const none = await asAdmin('getTeam', { params: { id: 'nobody' } });
+    const none = await asAdmin('GET /teams/{id}', { params: { id: 'nobody' } });
     expect(none.status).toBe(404);
-    expect((await asAdmin('deleteTeam', { params: { id: 'nobody' } })).status).toBe(404);
-    const renamed = await asAdmin('putTeam', { params: { id: 'a' }, body: { id: 'b' } });
+    expect((await asAdmin('DELETE /teams/{id}', { params: { id: 'nobody' } })).status).toBe(404);
+    const renamed = await asAdmin('PUT /teams/{id}', { params: { id: 'a' }, body: { id: 'b' } });
     expect(renamed).toMatchObject({ status: 422, problem: { errors: [{ path: 'id' }] } });
-    const odd = await asAdmin('putTeam', { params: { id: 'No Team' }, body: {} });
+    const odd = await asAdmin('PUT /teams/{id}', { params: { id: 'No Team' }, body: {} });
     expect(odd).toMatchObject({ status: 422, problem: { errors: [{ path: 'id' }] } });
   });
 
@@ -123,7 +125,7 @@ describe('the routes of teams', () => {
     const team = newTeam();
     await limit(team, { rpm: 5 });
     const { warnings } = bodyOf(
-      await asAdmin('createKey', { body: { id: `${team}-a`, team: `${team}-typo` } }),
+      await asAdmin('POST /keys', { body: { id: `${team}-a`, team: `${team}-typo` } }),
     );
     expect(warnings.join()).toContain(
       `The key \`${team}-a\` names the team \`${team}-typo\`, which \`teams\` does not list`,

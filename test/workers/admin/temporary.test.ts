@@ -9,16 +9,17 @@ const params = { name: 'a' };
 const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
 
 const limit = async (max_concurrency: number, query: { until?: string; for_s?: number } = {}) =>
-  bodyOf(await asAdmin('patchGroup', { params, query, body: { limits: { max_concurrency } } }))
-    .version;
+  bodyOf(
+    await asAdmin('PATCH /groups/{name}', { params, query, body: { limits: { max_concurrency } } }),
+  ).version;
 
-const groupNow = async () => bodyOf(await asAdmin('getGroup', { params }));
+const groupNow = async () => bodyOf(await asAdmin('GET /groups/{name}', { params }));
 const limitNow = async () => (await groupNow()).limits.max_concurrency;
 const temporaryNow = async (name = 'a') =>
-  bodyOf(await asAdmin('getGroupStatus', { params: { name } })).temporary ?? [];
+  bodyOf(await asAdmin('GET /groups/{name}/status', { params: { name } })).temporary ?? [];
 const lastEntry = async () =>
-  bodyOf(await asAdmin('listAudit', { query: { limit: 1 } })).entries[0];
-const versionNow = async () => bodyOf(await asAdmin('listGroups')).version;
+  bodyOf(await asAdmin('GET /audit', { query: { limit: 1 } })).entries[0];
+const versionNow = async () => bodyOf(await asAdmin('GET /groups')).version;
 
 /** Lets the time of everything that is for a while be over, as if the clock had gone on. */
 async function letItEnd(): Promise<void> {
@@ -45,9 +46,9 @@ async function rowsLeft(): Promise<number> {
 }
 
 beforeEach(async () => {
-  bodyOf(await asAdmin('putConfig', { body: { groups: [], keys: [], admin_keys: [] } }));
+  bodyOf(await asAdmin('PUT /config', { body: { groups: [], keys: [], admin_keys: [] } }));
   bodyOf(
-    await asAdmin('putGroup', {
+    await asAdmin('PUT /groups/{name}', {
       params,
       body: { match: { models: ['gpt-4o'] }, limits: { max_concurrency: 5, rpm: 60 } },
     }),
@@ -60,7 +61,11 @@ describe('a change for a while', () => {
     const log = vi.spyOn(console, 'log');
     const query = { for_s: 1 };
     const { group } = bodyOf(
-      await asAdmin('patchGroup', { params, query, body: { limits: { max_concurrency: 8 } } }),
+      await asAdmin('PATCH /groups/{name}', {
+        params,
+        query,
+        body: { limits: { max_concurrency: 8 } },
+      }),
     );
     expect(group.limits.max_concurrency).toBe(8);
     await until(async () => expect(await limitNow()).toBe(5));
@@ -108,7 +113,7 @@ describe('a change for a while', () => {
 
   it('takes along nothing that was changed meanwhile', async () => {
     await limit(8, { until: inMinutes(30) });
-    bodyOf(await asAdmin('patchGroup', { params, body: { limits: { rpm: 90 } } }));
+    bodyOf(await asAdmin('PATCH /groups/{name}', { params, body: { limits: { rpm: 90 } } }));
     await letItEnd();
     expect((await groupNow()).limits).toMatchObject({ max_concurrency: 5, rpm: 90 });
   });
@@ -160,9 +165,9 @@ describe('a change for a while', () => {
 
   it('of a group that is deleted and made anew does not touch the new one', async () => {
     await limit(8, { until: inMinutes(30) });
-    bodyOf(await asAdmin('deleteGroup', { params }));
+    bodyOf(await asAdmin('DELETE /groups/{name}', { params }));
     bodyOf(
-      await asAdmin('putGroup', {
+      await asAdmin('PUT /groups/{name}', {
         params,
         body: { match: { models: ['gpt-4o'] }, limits: { max_concurrency: 8 } },
       }),
@@ -173,11 +178,15 @@ describe('a change for a while', () => {
   });
 
   it('that could not hold any more does not go back, and says why', async () => {
-    bodyOf(await asAdmin('putUpstream', { params: { id: 'mine' }, body: MINE }));
-    bodyOf(await asAdmin('patchGroup', { params, body: { match: { upstreams: ['mine'] } } }));
+    bodyOf(await asAdmin('PUT /upstreams/{id}', { params: { id: 'mine' }, body: MINE }));
+    bodyOf(
+      await asAdmin('PATCH /groups/{name}', { params, body: { match: { upstreams: ['mine'] } } }),
+    );
     const match = { upstreams: [] };
-    bodyOf(await asAdmin('patchGroup', { params, query: { for_s: 900 }, body: { match } }));
-    bodyOf(await asAdmin('deleteUpstream', { params: { id: 'mine' } }));
+    bodyOf(
+      await asAdmin('PATCH /groups/{name}', { params, query: { for_s: 900 }, body: { match } }),
+    );
+    bodyOf(await asAdmin('DELETE /upstreams/{id}', { params: { id: 'mine' } }));
     await letItEnd();
     expect((await groupNow()).match.upstreams).toEqual([]);
     expect((await lastEntry())?.action).toMatch(/not reverted: match\.upstreams.*mine/);
@@ -188,8 +197,8 @@ describe('a change for a while', () => {
       limits: { max_concurrency: 8, rpm: 90 },
       fairness: { weights: { 'team.a': 2 } },
     };
-    bodyOf(await asAdmin('patchGroup', { params, query: { for_s: 900 }, body }));
-    bodyOf(await asAdmin('patchGroup', { params, body: { limits: { rpm: 70 } } }));
+    bodyOf(await asAdmin('PATCH /groups/{name}', { params, query: { for_s: 900 }, body }));
+    bodyOf(await asAdmin('PATCH /groups/{name}', { params, body: { limits: { rpm: 70 } } }));
     await letItEnd();
     expect(await groupNow()).toMatchObject({
       limits: { max_concurrency: 5, rpm: 70 },
@@ -205,7 +214,7 @@ describe('a change for a while', () => {
     [{ for_s: 0 }, 'for_s', '1'],
     [{ for_s: 5, until: new Date(Date.now() + 60_000).toISOString() }, 'for_s', 'combined'],
   ])('has an end that can be: %j is refused', async (query, path, says) => {
-    const answer = await asAdmin('patchGroup', { params, query, body: { paused: true } });
+    const answer = await asAdmin('PATCH /groups/{name}', { params, query, body: { paused: true } });
     expect(answer).toMatchObject({
       status: 422,
       problem: { errors: [{ path, message: expect.stringContaining(says) }] },
@@ -214,7 +223,7 @@ describe('a change for a while', () => {
 
   it('is not of a group that there was not', async () => {
     const made = { params: { name: 'new' }, query: { for_s: 60 }, body: {} };
-    expect(await asAdmin('putGroup', made)).toMatchObject({
+    expect(await asAdmin('PUT /groups/{name}', made)).toMatchObject({
       status: 422,
       problem: { errors: [{ path: 'until' }] },
     });
@@ -223,7 +232,7 @@ describe('a change for a while', () => {
 
 describe('a way back', () => {
   const undo = async (version: number) =>
-    bodyOf(await asAdmin('rollBack', { body: { undo: version } })).warnings;
+    bodyOf(await asAdmin('POST /config/rollback', { body: { undo: version } })).warnings;
 
   it('brings the end back with the value, past a reset too', async () => {
     const at = inMinutes(30);
@@ -249,10 +258,10 @@ describe('a way back', () => {
 
   it('from a resume, or a deletion, pauses no longer than it was', async () => {
     const at = inMinutes(30);
-    bodyOf(await asAdmin('pauseGroup', { params, body: { until: at } }));
-    await undo(bodyOf(await asAdmin('resumeGroup', { params })).version);
+    bodyOf(await asAdmin('POST /groups/{name}/pause', { params, body: { until: at } }));
+    await undo(bodyOf(await asAdmin('POST /groups/{name}/resume', { params })).version);
     expect(await temporaryNow()).toMatchObject([{ field: 'paused', until: at }]);
-    await undo(bodyOf(await asAdmin('deleteGroup', { params })).version);
+    await undo(bodyOf(await asAdmin('DELETE /groups/{name}', { params })).version);
     expect(await temporaryNow()).toMatchObject([{ field: 'paused', until: at }]);
     await letItEnd();
     expect((await groupNow()).paused).toBe(false);
@@ -264,15 +273,17 @@ describe('a way back', () => {
     const body = { version: then };
     const preview = { query: { as: 'rollback' }, body: body as never } as const;
     const over = [expect.stringContaining('That time has passed, so the value is now permanent.')];
-    expect(bodyOf(await asAdmin('previewConfig', preview)).warnings).toEqual(over);
-    expect(bodyOf(await asAdmin('rollBack', { body })).warnings).toEqual(over);
+    expect(bodyOf(await asAdmin('POST /config/preview', preview)).warnings).toEqual(over);
+    expect(bodyOf(await asAdmin('POST /config/rollback', { body })).warnings).toEqual(over);
     expect([await limitNow(), await temporaryNow()]).toEqual([8, []]);
   });
 });
 
 describe('a pause with an end', () => {
   it('ends by itself, and calls go on', async () => {
-    const { group } = bodyOf(await asAdmin('pauseGroup', { params, body: { for_s: 1 } }));
+    const { group } = bodyOf(
+      await asAdmin('POST /groups/{name}/pause', { params, body: { for_s: 1 } }),
+    );
     expect(group).toMatchObject({ paused: true });
     await until(async () => expect((await groupNow()).paused).toBe(false));
   });
@@ -280,36 +291,36 @@ describe('a pause with an end', () => {
   it('of an automatic group does, too', async () => {
     const name = 'auto:openai';
     const at = inMinutes(20);
-    bodyOf(await asAdmin('pauseGroup', { params: { name }, body: { until: at } }));
+    bodyOf(await asAdmin('POST /groups/{name}/pause', { params: { name }, body: { until: at } }));
     expect(await temporaryNow(name)).toEqual([
       { field: 'paused', from: false, to: true, until: at, actor: 'admin-token' },
     ]);
     await letItEnd();
-    expect(bodyOf(await asAdmin('getConfig')).auto_groups).toEqual([]);
+    expect(bodyOf(await asAdmin('GET /config')).auto_groups).toEqual([]);
   });
 
   it('is ended early by resuming, and the next pause has no end', async () => {
-    bodyOf(await asAdmin('pauseGroup', { params, body: { for_s: 900 } }));
-    bodyOf(await asAdmin('resumeGroup', { params }));
+    bodyOf(await asAdmin('POST /groups/{name}/pause', { params, body: { for_s: 900 } }));
+    bodyOf(await asAdmin('POST /groups/{name}/resume', { params }));
     expect(await temporaryNow()).toEqual([]);
-    bodyOf(await asAdmin('pauseGroup', { params }));
+    bodyOf(await asAdmin('POST /groups/{name}/pause', { params }));
     await letItEnd();
     expect((await groupNow()).paused).toBe(true);
   });
 
   it('is given to a group that is paused already, and taken from it', async () => {
-    bodyOf(await asAdmin('pauseGroup', { params }));
-    bodyOf(await asAdmin('pauseGroup', { params, body: { for_s: 900 } }));
+    bodyOf(await asAdmin('POST /groups/{name}/pause', { params }));
+    bodyOf(await asAdmin('POST /groups/{name}/pause', { params, body: { for_s: 900 } }));
     expect(await temporaryNow()).toMatchObject([{ field: 'paused', from: false, to: true }]);
-    bodyOf(await asAdmin('pauseGroup', { params }));
+    bodyOf(await asAdmin('POST /groups/{name}/pause', { params }));
     expect(await temporaryNow()).toEqual([]);
-    bodyOf(await asAdmin('pauseGroup', { params, body: { for_s: 900 } }));
+    bodyOf(await asAdmin('POST /groups/{name}/pause', { params, body: { for_s: 900 } }));
     await letItEnd();
     expect((await groupNow()).paused).toBe(false);
   });
 
   it('and a limit for a while end each at their time', async () => {
-    bodyOf(await asAdmin('drainGroup', { params, body: { for_s: 1 } }));
+    bodyOf(await asAdmin('POST /groups/{name}/drain', { params, body: { for_s: 1 } }));
     await limit(8, { until: inMinutes(30) });
     await until(async () => expect((await groupNow()).draining).toBe(false));
     expect(await limitNow()).toBe(8);

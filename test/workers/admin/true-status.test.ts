@@ -12,7 +12,8 @@ async function put(config: ConfigInput): Promise<void> {
   noteVersion(await directoryOf(env).replace(configSchema.parse(config), version, 'test', 'reset'));
 }
 
-const shown = async (name: string) => bodyOf(await asAdmin('getGroupStatus', { params: { name } }));
+const shown = async (name: string) =>
+  bodyOf(await asAdmin('GET /groups/{name}/status', { params: { name } }));
 
 beforeEach(() => {
   passTime(0);

@@ -17,7 +17,8 @@ async function put(config: ConfigInput): Promise<void> {
   noteVersion(await directoryOf(env).replace(configSchema.parse(config), version, 'test', 'reset'));
 }
 
-const shown = async (id: string) => bodyOf(await asAdmin('getUpstream', { params: { id } }));
+const shown = async (id: string) =>
+  bodyOf(await asAdmin('GET /upstreams/{id}', { params: { id } }));
 
 let tickets = 0;
 
@@ -61,7 +62,7 @@ it('a group by models alone is shown only at the upstream that was called', asyn
     },
     health: { state: 'waiting', refusals_total: { requests: 1 }, limits: { [group]: 7 } },
   });
-  const { upstreams } = bodyOf(await asAdmin('listUpstreams', { query: { limit: 1_000 } }));
+  const { upstreams } = bodyOf(await asAdmin('GET /upstreams', { query: { limit: 1_000 } }));
   expect(upstreams.length).toBeGreaterThan(20);
   for (const { id, groups, calls, health } of upstreams) {
     if (id === 'groq') continue;
@@ -155,7 +156,7 @@ it('models that a member stops in different partitions are all listed', async ()
   await refused('one', 'model-1');
   await refused('two', 'model-2');
   const { members, scopes, upstreams } = bodyOf(
-    await asAdmin('getGroupStatus', { params: { name: group } }),
+    await asAdmin('GET /groups/{name}/status', { params: { name: group } }),
   );
   expect(members?.[0]).toMatchObject({ id: 'groq', paused_until: null });
   expect(members?.[0]?.about).toBeUndefined();

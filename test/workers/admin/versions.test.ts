@@ -10,18 +10,21 @@ import { asAdmin, bodyOf } from './ask.ts';
 
 const limit = async (max_concurrency: number) =>
   bodyOf(
-    await asAdmin('patchGroup', { params: { name: 'a' }, body: { limits: { max_concurrency } } }),
+    await asAdmin('PATCH /groups/{name}', {
+      params: { name: 'a' },
+      body: { limits: { max_concurrency } },
+    }),
   ).version;
 
 const limitNow = async () =>
-  bodyOf(await asAdmin('getGroup', { params: { name: 'a' } })).limits.max_concurrency;
+  bodyOf(await asAdmin('GET /groups/{name}', { params: { name: 'a' } })).limits.max_concurrency;
 
-const versionNow = async () => bodyOf(await asAdmin('listGroups')).version;
+const versionNow = async () => bodyOf(await asAdmin('GET /groups')).version;
 
 beforeEach(async () => {
-  bodyOf(await asAdmin('putConfig', { body: { groups: [], keys: [], admin_keys: [] } }));
+  bodyOf(await asAdmin('PUT /config', { body: { groups: [], keys: [], admin_keys: [] } }));
   bodyOf(
-    await asAdmin('putGroup', {
+    await asAdmin('PUT /groups/{name}', {
       params: { name: 'a' },
       body: { match: { models: ['gpt-4o'] }, limits: { max_concurrency: 5 } },
     }),
@@ -32,25 +35,25 @@ describe('versions', () => {
   it('are listed with who made them, and read one by one, also after a reset', async () => {
     const version = await limit(8);
     await abortAllDurableObjects();
-    const { version: inForce, versions } = bodyOf(await asAdmin('listVersions'));
+    const { version: inForce, versions } = bodyOf(await asAdmin('GET /config/versions'));
     expect(inForce).toBe(version);
     expect(versions[0]).toMatchObject({ version, actor: 'admin-token', action: 'group a: patch' });
     expect(versions[1]?.version).toBe(version - 1);
     const read = async (at: number) =>
-      bodyOf(await asAdmin('getConfig', { query: { version: at } })).groups[0]?.limits
+      bodyOf(await asAdmin('GET /config', { query: { version: at } })).groups[0]?.limits
         .max_concurrency;
     expect([await read(version), await read(version - 1)]).toEqual([8, 5]);
   });
 
   it('that are not stored are named', async () => {
-    const answer = await asAdmin('getConfig', { query: { version: 999_999 } });
+    const answer = await asAdmin('GET /config', { query: { version: 999_999 } });
     expect(answer).toMatchObject({
       status: 422,
       problem: {
         errors: [{ path: 'version', message: expect.stringContaining('Stored versions: ') }],
       },
     });
-    const undo = await asAdmin('rollBack', { body: { undo: 999_999 } });
+    const undo = await asAdmin('POST /config/rollback', { body: { undo: 999_999 } });
     expect(undo).toMatchObject({ status: 422, problem: { errors: [{ path: 'undo' }] } });
   });
 
@@ -67,37 +70,44 @@ describe('versions', () => {
   });
 
   it('of canaries push out no other, and leave one behind', async () => {
-    const real = bodyOf(await asAdmin('listVersions')).versions.map(({ version }) => version);
+    const real = bodyOf(await asAdmin('GET /config/versions')).versions.map(
+      ({ version }) => version,
+    );
     for (let made = 0; made <= VERSIONS_MAX / 2; made++) {
       const name = `canary-1f-${made}`;
       const body = { match: { models: [`headgate-${name}`] }, limits: { max_concurrency: 0 } };
-      bodyOf(await asAdmin('putGroup', { params: { name }, body }));
-      bodyOf(await asAdmin('deleteGroup', { params: { name } }));
+      bodyOf(await asAdmin('PUT /groups/{name}', { params: { name }, body }));
+      bodyOf(await asAdmin('DELETE /groups/{name}', { params: { name } }));
     }
-    const after = bodyOf(await asAdmin('listVersions'));
+    const after = bodyOf(await asAdmin('GET /config/versions'));
     expect(after.versions.map(({ version }) => version)).toEqual([after.version, ...real]);
-    const pruned = await asAdmin('getConfig', { query: { version: after.version - 1 } });
+    const pruned = await asAdmin('GET /config', { query: { version: after.version - 1 } });
     const kept = `Stored versions: ${real.at(-1)} to ${real[0]}, ${after.version}`;
     expect(pruned).toMatchObject({
       problem: { errors: [{ message: expect.stringContaining(kept) }] },
     });
     // The next change is undone, though a canary made the version before it.
     const version = await limit(8);
-    bodyOf(await asAdmin('rollBack', { body: { undo: version } }));
+    bodyOf(await asAdmin('POST /config/rollback', { body: { undo: version } }));
     expect(await limitNow()).toBe(5);
   });
 
   it('that change more than groups of a canary count', async () => {
-    const { groups } = bodyOf(await asAdmin('getConfig'));
+    const { groups } = bodyOf(await asAdmin('GET /config'));
     for (const paused of [true, false]) {
       const canary = { name: 'canary-1f-x', match: { models: ['headgate-canary-1f-x'] } };
       const all = paused ? [...groups, canary] : groups;
-      bodyOf(await asAdmin('putConfig', { body: { groups: all, paused } }));
+      bodyOf(await asAdmin('PUT /config', { body: { groups: all, paused } }));
       // The name alone does not make a group one of a canary.
       const name = `canary-${paused}`;
-      bodyOf(await asAdmin('putGroup', { params: { name }, body: { match: { models: ['gpt'] } } }));
+      bodyOf(
+        await asAdmin('PUT /groups/{name}', {
+          params: { name },
+          body: { match: { models: ['gpt'] } },
+        }),
+      );
     }
-    const { version, versions } = bodyOf(await asAdmin('listVersions'));
+    const { version, versions } = bodyOf(await asAdmin('GET /config/versions'));
     const newest = versions.slice(0, 4).map((each) => each.version);
     expect(newest).toEqual([version, version - 1, version - 2, version - 3]);
   });
@@ -127,10 +137,10 @@ describe('a rollback', () => {
   it('restores a version as a new one, and is shown before', async () => {
     const then = await versionNow();
     await limit(8);
-    bodyOf(await asAdmin('pauseGroup', { params: { name: 'a' } }));
+    bodyOf(await asAdmin('POST /groups/{name}/pause', { params: { name: 'a' } }));
     const now = await versionNow();
     const seen = bodyOf(
-      await asAdmin('previewConfig', {
+      await asAdmin('POST /config/preview', {
         query: { as: 'rollback' },
         body: { version: then } as never,
       }),
@@ -147,14 +157,14 @@ describe('a rollback', () => {
     });
     expect(await versionNow()).toBe(now);
     const done = bodyOf(
-      await asAdmin('rollBack', { body: { version: then }, ifMatch: `"${now}"` }),
+      await asAdmin('POST /config/rollback', { body: { version: then }, ifMatch: `"${now}"` }),
     );
     expect(done).toMatchObject({ version: now + 1, groups: ['a'] });
-    expect(bodyOf(await asAdmin('getGroup', { params: { name: 'a' } }))).toMatchObject({
+    expect(bodyOf(await asAdmin('GET /groups/{name}', { params: { name: 'a' } }))).toMatchObject({
       paused: false,
       limits: { max_concurrency: 5 },
     });
-    const [entry] = bodyOf(await asAdmin('listAudit')).entries;
+    const [entry] = bodyOf(await asAdmin('GET /audit')).entries;
     expect(entry).toMatchObject({
       version: now + 1,
       actor: 'admin-token',
@@ -165,27 +175,35 @@ describe('a rollback', () => {
   it('is refused on top of a change that nobody has looked at', async () => {
     const then = await versionNow();
     await limit(8);
-    const answer = await asAdmin('rollBack', { body: { version: then }, ifMatch: `"${then}"` });
+    const answer = await asAdmin('POST /config/rollback', {
+      body: { version: then },
+      ifMatch: `"${then}"`,
+    });
     expect(answer.status).toBe(412);
     expect(await limitNow()).toBe(8);
   });
 
   it('takes one change back, and leaves alone what was changed since', async () => {
     const bad = await limit(8);
-    bodyOf(await asAdmin('patchGroup', { params: { name: 'a' }, body: { limits: { rpm: 60 } } }));
-    bodyOf(await asAdmin('putGroup', { params: { name: 'b' }, body: {} }));
-    bodyOf(await asAdmin('rollBack', { body: { undo: bad } }));
-    const { groups } = bodyOf(await asAdmin('listGroups'));
+    bodyOf(
+      await asAdmin('PATCH /groups/{name}', {
+        params: { name: 'a' },
+        body: { limits: { rpm: 60 } },
+      }),
+    );
+    bodyOf(await asAdmin('PUT /groups/{name}', { params: { name: 'b' }, body: {} }));
+    bodyOf(await asAdmin('POST /config/rollback', { body: { undo: bad } }));
+    const { groups } = bodyOf(await asAdmin('GET /groups'));
     expect(groups).toMatchObject([{ limits: { max_concurrency: 5, rpm: 60 } }, { name: 'b' }]);
     // To undo the undo is to do it again.
-    bodyOf(await asAdmin('rollBack', { body: { undo: await versionNow() } }));
+    bodyOf(await asAdmin('POST /config/rollback', { body: { undo: await versionNow() } }));
     expect(await limitNow()).toBe(8);
   });
 
   it('says what was changed since, and does as it is told about it', async () => {
     const bad = await limit(8);
     await limit(10);
-    const refused = await asAdmin('rollBack', { body: { undo: bad } });
+    const refused = await asAdmin('POST /config/rollback', { body: { undo: bad } });
     expect(refused).toMatchObject({
       status: 409,
       problem: {
@@ -198,23 +216,30 @@ describe('a rollback', () => {
       },
     });
     const seen = bodyOf(
-      await asAdmin('previewConfig', { query: { as: 'rollback' }, body: { undo: bad } as never }),
+      await asAdmin('POST /config/preview', {
+        query: { as: 'rollback' },
+        body: { undo: bad } as never,
+      }),
     );
     expect(seen).toMatchObject({
       changes: [],
       conflicts: [{ path: 'groups[a].limits.max_concurrency', was: 5, now: 10 }],
     });
-    const kept = bodyOf(await asAdmin('rollBack', { body: { undo: bad, conflicts: 'keep' } }));
+    const kept = bodyOf(
+      await asAdmin('POST /config/rollback', { body: { undo: bad, conflicts: 'keep' } }),
+    );
     expect([kept.version, await limitNow()]).toEqual([seen.version, 10]);
     expect(kept.warnings[0]).toMatch(/left unchanged: groups\[a\]\.limits/);
-    const all = bodyOf(await asAdmin('rollBack', { body: { undo: bad, conflicts: 'overwrite' } }));
+    const all = bodyOf(
+      await asAdmin('POST /config/rollback', { body: { undo: bad, conflicts: 'overwrite' } }),
+    );
     expect(await limitNow()).toBe(5);
     expect(all.warnings[0]).toMatch(/also reverted: groups\[a\]\.limits/);
   });
 
   it('says that it wants one way, and only one', async () => {
     for (const body of [{}, { version: 1, undo: 1 }]) {
-      const answer = await asAdmin('rollBack', { body });
+      const answer = await asAdmin('POST /config/rollback', { body });
       expect(answer).toMatchObject({
         status: 422,
         problem: { detail: expect.stringContaining('expected either "version" or "undo"') },
@@ -223,15 +248,17 @@ describe('a rollback', () => {
   });
 
   it('lets no key come back, and none go', async () => {
-    bodyOf(await asAdmin('createKey', { body: { id: 'old' } }));
-    const revoked = bodyOf(await asAdmin('createKey', { body: { id: 'revoked' } }));
+    bodyOf(await asAdmin('POST /keys', { body: { id: 'old' } }));
+    const revoked = bodyOf(await asAdmin('POST /keys', { body: { id: 'revoked' } }));
     const then = await versionNow();
-    bodyOf(await asAdmin('deleteKey', { params: { id: 'old' } }));
-    bodyOf(await asAdmin('revokeKey', { params: { id: 'revoked' } }));
+    bodyOf(await asAdmin('DELETE /keys/{id}', { params: { id: 'old' } }));
+    bodyOf(await asAdmin('POST /keys/{id}/revoke', { params: { id: 'revoked' } }));
     const revoking = await versionNow();
-    const made = bodyOf(await asAdmin('createKey', { body: { id: 'made' } }));
+    const made = bodyOf(await asAdmin('POST /keys', { body: { id: 'made' } }));
     await limit(8);
-    const { warnings } = bodyOf(await asAdmin('rollBack', { body: { version: then } }));
+    const { warnings } = bodyOf(
+      await asAdmin('POST /config/rollback', { body: { version: then } }),
+    );
     expect(warnings).toEqual(
       expect.arrayContaining([
         'Keys created since then remain: `made`.',
@@ -239,12 +266,12 @@ describe('a rollback', () => {
         'Keys rotated, revoked or given a new expiry since then are left unchanged: `revoked`.',
       ]),
     );
-    const { keys } = bodyOf(await asAdmin('getConfig'));
+    const { keys } = bodyOf(await asAdmin('GET /config'));
     expect(keys).toMatchObject([
       { id: 'revoked', hash: await gatewayKeyHash(revoked.secret), revoked_at: expect.any(String) },
       { id: 'made', hash: await gatewayKeyHash(made.secret), revoked_at: null },
     ]);
-    const undo = await asAdmin('rollBack', { body: { undo: revoking } });
+    const undo = await asAdmin('POST /config/rollback', { body: { undo: revoking } });
     expect(undo).toMatchObject({
       status: 409,
       problem: {
@@ -254,18 +281,21 @@ describe('a rollback', () => {
   });
 
   it('that leads to what cannot be is refused with what is wrong', async () => {
-    bodyOf(await asAdmin('putUpstream', { params: { id: 'mine' }, body: MINE }));
+    bodyOf(await asAdmin('PUT /upstreams/{id}', { params: { id: 'mine' }, body: MINE }));
     const using = bodyOf(
-      await asAdmin('patchGroup', {
+      await asAdmin('PATCH /groups/{name}', {
         params: { name: 'a' },
         body: { match: { upstreams: ['mine'] } },
       }),
     ).version;
     bodyOf(
-      await asAdmin('patchGroup', { params: { name: 'a' }, body: { match: { upstreams: [] } } }),
+      await asAdmin('PATCH /groups/{name}', {
+        params: { name: 'a' },
+        body: { match: { upstreams: [] } },
+      }),
     );
-    bodyOf(await asAdmin('deleteUpstream', { params: { id: 'mine' } }));
-    const answer = await asAdmin('rollBack', { body: { undo: using + 1 } });
+    bodyOf(await asAdmin('DELETE /upstreams/{id}', { params: { id: 'mine' } }));
+    const answer = await asAdmin('POST /config/rollback', { body: { undo: using + 1 } });
     expect(answer).toMatchObject({
       status: 422,
       problem: { errors: [{ path: 'groups[0].match.upstreams[0]' }] },

@@ -55,7 +55,7 @@ const FULL = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' };
 const PATIENT = '900s';
 
 async function group() {
-  return bodyOf(await asAdmin('getGroupStatus', { params: { name } }));
+  return bodyOf(await asAdmin('GET /groups/{name}/status', { params: { name } }));
 }
 
 /** Two models were called, and one is full. */
@@ -66,7 +66,7 @@ async function oneModelFull(): Promise<void> {
 
 /** Cancels all queued calls, and reads the answer of one of them. */
 async function dropQueue(waiting: ReturnType<typeof send>) {
-  bodyOf(await asAdmin('cancelWaiters', { query: { upstream: name } }));
+  bodyOf(await asAdmin('DELETE /waiters', { query: { upstream: name } }));
   const { status } = await waiting;
   expect(status).toBe(409);
 }
@@ -124,7 +124,8 @@ describe('the status of a group', () => {
 });
 
 describe('the health of an upstream', () => {
-  const health = async () => bodyOf(await asAdmin('getUpstream', { params: { id: name } })).health;
+  const health = async () =>
+    bodyOf(await asAdmin('GET /upstreams/{id}', { params: { id: name } })).health;
 
   it('is partly paused while one model is stopped, and names it', async () => {
     expect((await send({ model: 'full', headers: FULL })).status).not.toBe(200);
@@ -150,11 +151,14 @@ describe('a held call', () => {
     expect(text).not.toContain('fp_');
     const scope = { model: 'full', service_tier: null, credential: expect.stringMatching(/^fp_/) };
     const { decisions } = bodyOf(
-      await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
+      await asAdmin('GET /groups/{name}/decisions', {
+        params: { name },
+        query: { outcome: 'rejected' },
+      }),
     );
     expect(decisions[0]).toMatchObject({ model: 'full', waited_for: 'upstream_pause', scope });
     expect(lease).toBeNull();
-    const found = bodyOf(await asAdmin('findCalls', { query: { group: name } }));
+    const found = bodyOf(await asAdmin('GET /calls', { query: { group: name } }));
     const line = found.calls.find(({ outcome }) => outcome === 'rejected');
     expect(line).toMatchObject({ waited_for: 'upstream_pause', scope });
   });
@@ -163,7 +167,10 @@ describe('a held call', () => {
     expect((await send({ model: 'full', headers: FULL })).status).not.toBe(200);
     expect((await send({ model: 'full' })).text).toContain('of model `full`');
     const { decisions } = bodyOf(
-      await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
+      await asAdmin('GET /groups/{name}/decisions', {
+        params: { name },
+        query: { outcome: 'rejected' },
+      }),
     );
     expect(decisions[0]?.scope).toMatchObject({ model: 'full' });
   });
@@ -182,7 +189,10 @@ describe('a held call', () => {
       'The upstream refuses or limits only calls with this provider key.',
     );
     const { decisions } = bodyOf(
-      await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
+      await asAdmin('GET /groups/{name}/decisions', {
+        params: { name },
+        query: { outcome: 'rejected' },
+      }),
     );
     expect(decisions[0]?.rejection).toMatchObject({
       scope: { model: null, credential: expect.stringMatching(/^fp_/) },
@@ -192,12 +202,15 @@ describe('a held call', () => {
 
   it('names no scope if all calls wait', async () => {
     await oneModelFull();
-    expect((await asAdmin('switchGroups', { body: { groups: [name], to: 'pause' } })).ok).toBe(
-      true,
-    );
+    expect(
+      (await asAdmin('POST /groups/switch', { body: { groups: [name], to: 'pause' } })).ok,
+    ).toBe(true);
     expect((await send()).status).toBe(503);
     const { decisions } = bodyOf(
-      await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
+      await asAdmin('GET /groups/{name}/decisions', {
+        params: { name },
+        query: { outcome: 'rejected' },
+      }),
     );
     expect(decisions[0]).toMatchObject({ waited_for: 'operator_pause' });
     expect(decisions[0]).not.toHaveProperty('scope');
@@ -207,7 +220,8 @@ describe('a held call', () => {
 describe('the history of a group', () => {
   it('marks the pause of a model with its name, and not again when the pause moves to its scope', async () => {
     await oneModelFull();
-    const marks = async () => bodyOf(await asAdmin('getHistory', { params: { name } })).markers;
+    const marks = async () =>
+      bodyOf(await asAdmin('GET /groups/{name}/history', { params: { name } })).markers;
     const [paused, ...others] = (await marks()).filter(({ actor }) => actor === null);
     expect(others).toEqual([]);
     expect(paused).toMatchObject({ kind: 'paused', scope: { model: 'full' } });

@@ -26,9 +26,11 @@ it('what an upstream tells of its limits is shown beside what is suggested, and 
   const before = (await statusOf(stage)).limits_seen;
   await resetPool(stage.group);
   expect((await statusOf(stage)).limits_seen).toEqual(before);
-  const { seen_limits } = bodyOf(await asAdmin('getUpstream', { params: { id: 'openai' } }));
+  const { seen_limits } = bodyOf(
+    await asAdmin('GET /upstreams/{id}', { params: { id: 'openai' } }),
+  );
   expect(seen_limits).toMatchObject([{ ...seen, group: stage.group }]);
-  const { groups } = bodyOf(await asAdmin('getStatus'));
+  const { groups } = bodyOf(await asAdmin('GET /status'));
   expect(groups.find(({ name }) => name === stage.group)?.limits_seen).toMatchObject([seen]);
 });
 

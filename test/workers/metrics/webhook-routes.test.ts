@@ -138,12 +138,12 @@ it('warns of a secret that is not set, and a redirect goes nowhere', async () =>
 it('is seen by a viewer, without its address, and changed and tested by admins alone', async () => {
   await change('PUT', '/webhook', { url: SLACK, format: 'slack' });
   for (const role of ['viewer', 'operator'] as const) {
-    const made = bodyOf(await asAdmin('createAdminKey', { body: { id: `w-${role}`, role } }));
+    const made = bodyOf(await asAdmin('POST /admin-keys', { body: { id: `w-${role}`, role } }));
     const ask = clientOf(made.secret);
-    expect((await ask('getWebhook')).status).toBe(200);
-    expect((await ask('putWebhook', { body: { format: 'slack' } })).status).toBe(403);
-    expect((await ask('deleteWebhook')).status).toBe(403);
-    expect((await ask('testWebhook')).status).toBe(403);
+    expect((await ask('GET /webhook')).status).toBe(200);
+    expect((await ask('PUT /webhook', { body: { format: 'slack' } })).status).toBe(403);
+    expect((await ask('DELETE /webhook')).status).toBe(403);
+    expect((await ask('POST /webhook/test')).status).toBe(403);
   }
   expect(sent).toEqual([]);
 });

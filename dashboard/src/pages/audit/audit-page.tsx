@@ -31,7 +31,7 @@ export function AuditPage() {
   const [answer] = useAnswer(() => ask(filter, null), [filter, version.value]);
   // Only admins may roll back.
   const [kept] = useAnswer(
-    () => (may('admin') ? api('listVersions') : Promise.resolve(null)),
+    () => (may('admin') ? api('GET /config/versions') : Promise.resolve(null)),
     [version.value],
   );
   const rollback = useRollback();
@@ -88,7 +88,7 @@ export function AuditPage() {
 function ask(filter: AuditFilter, cursor: string | null) {
   // An invalid filter is not sent. The form shows its error.
   const query = filterProblem(filter) === null ? auditQuery(filter) : {};
-  return api('listAudit', {
+  return api('GET /audit', {
     query: { ...query, limit: PAGE, ...(cursor === null ? {} : { cursor }) },
   });
 }

@@ -25,10 +25,10 @@ export function useRollback() {
   const look = async (target: RollbackTarget, isAgain: boolean): Promise<void> => {
     // Keeps the checkbox state while the request is running.
     setLooked((before) => before && { ...before, target });
-    const result = await api('previewConfig', {
+    const result = await api('POST /config/preview', {
       query: { as: 'rollback' },
       // The query determines how the server reads the body.
-      body: target as Parameters<typeof api<'previewConfig'>>[1]['body'],
+      body: target as Parameters<typeof api<'POST /config/preview'>>[1]['body'],
     });
     const preview = result.ok ? (result.body as RollbackPreview) : null;
     const problem = result.ok ? null : result.problem.detail;
@@ -41,7 +41,10 @@ export function useRollback() {
     // The user has seen the conflicts. They are kept unless the user chose to overwrite them.
     const conflicts = target.conflicts === 'overwrite' ? 'overwrite' : 'keep';
     const ifMatch = etag === null ? {} : { ifMatch: etag };
-    const result = await api('rollBack', { body: { ...target, conflicts }, ...ifMatch });
+    const result = await api('POST /config/rollback', {
+      body: { ...target, conflicts },
+      ...ifMatch,
+    });
     if (result.ok) {
       say(target.undo === undefined ? 'Version restored.' : 'Change undone.');
       setLooked(null);

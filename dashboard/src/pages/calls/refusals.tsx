@@ -113,7 +113,7 @@ function calls(number: number): string {
 
 async function ask(q: string | undefined, group: string | undefined) {
   const named = { ...(q ? { q } : {}), ...(group ? { group } : {}) };
-  const result = await api('listRefusals', { query: { ...named, limit: String(ROWS_MAX) } });
+  const result = await api('GET /refusals', { query: { ...named, limit: String(ROWS_MAX) } });
   if (result.ok) return result.body;
   // The search of calls already reports an unknown group.
   return result.status === 422 ? NOTHING : { problem: result.problem.detail };

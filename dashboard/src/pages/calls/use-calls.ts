@@ -35,7 +35,7 @@ export function useCalls(defaultId: string) {
   const known = (Object.keys(OUTCOMES) as FoundCall['outcome'][]).find((one) => one === outcome);
 
   const askPage = (cursor: string | null) =>
-    api('findCalls', {
+    api('GET /calls', {
       query: {
         ...(q === undefined ? {} : { q }),
         ...(group === undefined ? {} : { group }),
@@ -76,7 +76,7 @@ export function useCalls(defaultId: string) {
 
 function joined(
   before: FoundCalls | null,
-  page: Extract<Awaited<ReturnType<typeof api<'findCalls'>>>, { ok: true }>['body'],
+  page: Extract<Awaited<ReturnType<typeof api<'GET /calls'>>>, { ok: true }>['body'],
 ): FoundCalls {
   const { calls, next_cursor: cursor, searched_to: searchedTo, pools, unreachable } = page;
   const missing = pools.left_out + unreachable.length;

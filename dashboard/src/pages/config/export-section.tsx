@@ -31,7 +31,7 @@ export function ExportSection() {
 }
 
 async function exported(format: 'yaml' | 'json'): Promise<string> {
-  const result = await api('getConfig', { query: { format } });
+  const result = await api('GET /config', { query: { format } });
   if (!result.ok) throw new Error(result.problem.detail);
   const body: unknown = result.body;
   return typeof body === 'string' ? body : `${JSON.stringify(body, null, 2)}\n`;

@@ -54,7 +54,7 @@ export function useImport() {
       if (!(error instanceof ConfigSyntaxError)) throw error;
       return { kind: 'wrong', message: error.message, errors: [] };
     }
-    const result = await api('previewConfig', { body: bodyOf(document) });
+    const result = await api('POST /config/preview', { body: bodyOf(document) });
     if (!result.ok) return refused(result.problem, (path) => lineOf(text, path));
     const preview = result.body as ConfigPreview;
     return { kind: 'checked', preview, document, etag: result.etag, isAgain };
@@ -64,7 +64,7 @@ export function useImport() {
     if (state.kind !== 'checked') return state;
     const { document, etag } = state;
     const ifMatch = etag === null ? {} : { ifMatch: etag };
-    const result = await api('putConfig', { body: bodyOf(document), ...ifMatch });
+    const result = await api('PUT /config', { body: bodyOf(document), ...ifMatch });
     if (result.ok) {
       say('Configuration imported.');
       return { kind: 'applied', warnings: result.body.warnings };
@@ -93,8 +93,8 @@ export function useImport() {
 }
 
 /** The server validates the document, so any value may be sent. */
-function bodyOf(document: unknown): Parameters<typeof api<'putConfig'>>[1]['body'] {
-  return document as Parameters<typeof api<'putConfig'>>[1]['body'];
+function bodyOf(document: unknown): Parameters<typeof api<'PUT /config'>>[1]['body'] {
+  return document as Parameters<typeof api<'PUT /config'>>[1]['body'];
 }
 
 function refused(problem: Problem, lineOf: (path: string) => number | null): ImportState {

@@ -74,7 +74,7 @@ export function CostsPage() {
 }
 
 async function ask(period: CostPeriod, by: CostGrouping) {
-  return { period, by, result: await api('getCosts', { query: { ...period.query, by } }) };
+  return { period, by, result: await api('GET /costs', { query: { ...period.query, by } }) };
 }
 
 function CostsOf({ costs }: { readonly costs: CostsView }) {

@@ -9,7 +9,7 @@ export function ChangedElsewhere({ name }: { readonly name: string }) {
   const now = version.value;
   useEffect(() => setOpened((before) => before ?? now), [now]);
   const [answer] = useAnswer(
-    () => api('listAudit', { query: { action: `group ${name}:`, limit: 1 } }),
+    () => api('GET /audit', { query: { action: `group ${name}:`, limit: 1 } }),
     [name, now],
   );
   const latest = answer?.ok === true ? answer.body.entries[0] : undefined;

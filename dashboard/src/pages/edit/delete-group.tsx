@@ -8,7 +8,7 @@ import { complain, say } from '../../ui/toasts.tsx';
 export function DeleteGroup({ name }: { readonly name: string }) {
   const { route } = useLocation();
   const remove = async (): Promise<void> => {
-    const present = await api('getGroup', { params: { name } });
+    const present = await api('GET /groups/{name}', { params: { name } });
     if (!present.ok) return complain(present.problem.detail);
     const status = groupNamed(name);
     const says = (
@@ -25,7 +25,7 @@ export function DeleteGroup({ name }: { readonly name: string }) {
       </>
     );
     if (!(await confirm({ title: `Delete ${name}?`, says, verb: 'Delete group' }))) return;
-    const result = await api('deleteGroup', {
+    const result = await api('DELETE /groups/{name}', {
       params: { name },
       ...(present.etag === null ? {} : { ifMatch: present.etag }),
     });

@@ -38,7 +38,7 @@ function NewGroup({ like }: { readonly like: string | null }) {
 }
 
 function ExistingGroup({ name }: { readonly name: string }) {
-  const [answer] = useAnswer(() => api('getGroup', { params: { name } }), [name]);
+  const [answer] = useAnswer(() => api('GET /groups/{name}', { params: { name } }), [name]);
   const own = encodeURIComponent(name);
   if (answer !== null && !answer.ok) {
     return <NotEditable name={name} problem={answer.problem.detail} />;

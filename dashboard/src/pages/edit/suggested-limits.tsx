@@ -48,7 +48,7 @@ interface PublishedPlanChoice {
 
 async function plansOf(upstreams: readonly string[]): Promise<readonly PublishedPlanChoice[]> {
   const asked = await Promise.all(
-    upstreams.map((id) => api('getUpstream', { params: { id } }).catch(() => null)),
+    upstreams.map((id) => api('GET /upstreams/{id}', { params: { id } }).catch(() => null)),
   );
   return asked.flatMap((one) => {
     if (one?.ok !== true) return [];

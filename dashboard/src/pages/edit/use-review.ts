@@ -52,7 +52,7 @@ export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]
     setProblem(null);
     const params = { name: group.name };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const present = await api('getGroup', { params });
+      const present = await api('GET /groups/{name}', { params });
       if (!present.ok && present.status !== 404) return fail(present.problem);
       if (isNew && present.ok) return refuse([{ path: 'name', message: TAKEN }]);
       const now = present.ok ? (present.body as EditedDocument) : null;
@@ -61,7 +61,7 @@ export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]
         setTheirs(now);
         return;
       }
-      const preview = await api('previewGroup', {
+      const preview = await api('POST /groups/{name}/preview', {
         params,
         query: { as: 'put' },
         body: { ...group },
@@ -84,7 +84,7 @@ export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]
     const ifMatch = reviewed?.etag;
     if (ifMatch === undefined || ifMatch === null) return;
     const params = { name: group.name };
-    const result = await api('putGroup', { params, query: lasts, body: group, ifMatch });
+    const result = await api('PUT /groups/{name}', { params, query: lasts, body: group, ifMatch });
     if (result.ok) {
       say(isNew ? `Created ${group.name}.` : `Changed ${group.name}.`);
       route(`/admin/groups/${encodeURIComponent(group.name)}`);

@@ -20,8 +20,8 @@ export function useSuggestions(): Readonly<Record<string, readonly string[]>> {
 
 async function askKnown() {
   const [asked, listed] = await Promise.all([
-    api('listUpstreams', { query: { limit: 200 } }),
-    api('listKeys', { query: { limit: 20 } }),
+    api('GET /upstreams', { query: { limit: 200 } }),
+    api('GET /keys', { query: { limit: 20 } }),
   ]);
   const all = asked.ok ? asked.body.upstreams.filter(({ enabled }) => enabled) : [];
   // Upstreams in use come first, because most groups match those.

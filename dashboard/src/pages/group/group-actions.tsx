@@ -71,16 +71,16 @@ async function run(what: GroupAct, name: string): Promise<Problem | null> {
   const result = await (() => {
     switch (what) {
       case 'pause':
-        return api('pauseGroup', { params });
+        return api('POST /groups/{name}/pause', { params });
       case 'drain':
-        return api('drainGroup', { params });
+        return api('POST /groups/{name}/drain', { params });
       case 'resume':
-        return api('resumeGroup', { params });
+        return api('POST /groups/{name}/resume', { params });
       case 'relearn':
-        return api('relearnGroup', { params });
+        return api('POST /groups/{name}/relearn', { params });
       case 'dry_run_on':
       case 'dry_run_off':
-        return api('patchGroup', {
+        return api('PATCH /groups/{name}', {
           params,
           body: { dry_run: what === 'dry_run_on' },
           ...(version.value === null ? {} : { ifMatch: `"${version.value}"` }),

@@ -21,7 +21,7 @@ export function GroupFigures({ group }: { readonly group: GroupView }) {
   const { name, kind } = group;
   // The status has no budgets and no burst.
   const [answer] = useAnswer(
-    async () => (kind === 'configured' ? api('getGroup', { params: { name } }) : null),
+    async () => (kind === 'configured' ? api('GET /groups/{name}', { params: { name } }) : null),
     [name, kind, version.value],
   );
   const config = answer?.ok === true ? answer.body : null;

@@ -13,7 +13,10 @@ export function GroupWarnings({ name }: { readonly name: string }) {
   const [isAll, showAll] = useState(false);
   const reported = warnings.value.find(({ group }) => group === name);
   const news = `${reported?.id} ${reported?.cleared_at}`;
-  const [answer] = useAnswer(() => api('listWarnings', { params: { name } }), [name, news]);
+  const [answer] = useAnswer(
+    () => api('GET /groups/{name}/warnings', { params: { name } }),
+    [name, news],
+  );
   const all = answer?.ok === true ? answer.body.warnings : [];
   const shown = isAll ? all : all.slice(0, SHOWN_AT_FIRST);
   return (

@@ -119,8 +119,10 @@ function Switch({ name, member, others }: Omit<RowProps, 'scopes' | 'hasTiers'>)
     if (!(await confirm(question))) return;
     setBusy(true);
     const params = { name, member: member.id };
-    const back = isOut(member) ? await api('bringBackMember', { params }) : null;
-    const result = back ?? (await api('takeOutMember', { params }));
+    const back = isOut(member)
+      ? await api('POST /groups/{name}/members/{member}/bring-back', { params })
+      : null;
+    const result = back ?? (await api('POST /groups/{name}/members/{member}/take-out', { params }));
     setBusy(false);
     if (!result.ok) return complain(`Nothing was changed. ${result.problem.detail}`);
     const silent = back?.ok === true ? back.body.unreachable.length : 0;

@@ -12,7 +12,7 @@ export function PauseUntil({ name }: { readonly name: string }) {
   const pause = async (): Promise<void> => {
     if (lasts === null) return;
     setBusy(true);
-    const result = await api('pauseGroup', { params: { name }, body: lasts });
+    const result = await api('POST /groups/{name}/pause', { params: { name }, body: lasts });
     setBusy(false);
     if (!result.ok) return complain(`Pause ${name}? ${result.problem.detail}`);
     say(`${name} is paused.`);

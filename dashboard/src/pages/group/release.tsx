@@ -38,7 +38,7 @@ export async function openLease(name: string, lease: LeaseView, ageMs: number): 
     verb: 'Release',
   });
   if (!isSure) return undefined;
-  const result = await api('releaseLease', { params: { name, id: lease.id } });
+  const result = await api('DELETE /groups/{name}/leases/{id}', { params: { name, id: lease.id } });
   if (result.ok) {
     const until = stopsAtRenewal(lease) ? 'its holder has stopped' : 'the upstream call is aborted';
     say(`The slot becomes free as soon as ${until}.`);

@@ -9,7 +9,7 @@ export function SetLimits({ name }: { readonly name: string }) {
   const [isBusy, setBusy] = useState(false);
   const configure = async (): Promise<void> => {
     setBusy(true);
-    const result = await api('configureGroup', { params: { name } });
+    const result = await api('POST /groups/{name}/configure', { params: { name } });
     setBusy(false);
     // 409: it is configured already, and can be edited.
     if (!result.ok && result.problem.status !== 409) return complain(result.problem.detail);

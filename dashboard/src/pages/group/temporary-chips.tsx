@@ -24,7 +24,7 @@ function Chip({ name, one }: { readonly name: string; readonly one: TemporaryVie
   const patch = backPatch(one);
   const revert = async (): Promise<void> => {
     if (patch === null) return;
-    const result = await api('patchGroup', { params: { name }, body: { ...patch } });
+    const result = await api('PATCH /groups/{name}', { params: { name }, body: { ...patch } });
     if (result.ok) say(`${one.field} is reverted.`);
     else complain(`${one.field}: ${result.problem.detail}`);
   };

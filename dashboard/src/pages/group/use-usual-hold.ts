@@ -13,7 +13,10 @@ const SAMPLES_MAX = 100;
  */
 export function useUsualHold(name: string, detail: Detail | null): number | null {
   const query = { outcome: 'granted', limit: SAMPLES_MAX } as const;
-  const [before] = useAnswer(() => api('listDecisions', { params: { name }, query }), [name]);
+  const [before] = useAnswer(
+    () => api('GET /groups/{name}/decisions', { params: { name }, query }),
+    [name],
+  );
   const [since, setSince] = useState<readonly number[]>([]);
   const held = useRef<ReadonlyMap<string, number>>(new Map());
 

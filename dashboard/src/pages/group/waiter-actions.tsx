@@ -18,13 +18,16 @@ export function WaiterActions({ name, waiter }: WaiterActionsProps) {
   const params = { name, ticket };
 
   const first = async (): Promise<void> => {
-    const result = await api('promoteWaiter', { params, body: {} });
+    const result = await api('POST /groups/{name}/waiters/{ticket}/promote', { params, body: {} });
     report(result, `The call of ${tenantName} is at the front of the queue.`);
   };
   const move = async (lane: string): Promise<void> => {
     const to = LANES.find((one) => one === lane);
     if (to === undefined || to === waiter.lane) return;
-    const result = await api('promoteWaiter', { params, body: { lane: to } });
+    const result = await api('POST /groups/{name}/waiters/{ticket}/promote', {
+      params,
+      body: { lane: to },
+    });
     report(result, `The call of ${tenantName} is in lane ${to}.`);
   };
   const cancel = async (): Promise<void> => {
@@ -34,7 +37,10 @@ export function WaiterActions({ name, waiter }: WaiterActionsProps) {
       verb: 'Remove call',
     });
     if (!isSure) return;
-    report(await api('cancelWaiter', { params }), `The call of ${tenantName} is cancelled.`);
+    report(
+      await api('DELETE /groups/{name}/waiters/{ticket}', { params }),
+      `The call of ${tenantName} is cancelled.`,
+    );
   };
 
   return (

@@ -29,7 +29,7 @@ export function AdminKeyDialog({ onClose, onChanged }: AdminKeyDialogProps) {
     const body = draft.attempt();
     if (body === null) return;
     setBusy(true);
-    const result = await api('createAdminKey', { body });
+    const result = await api('POST /admin-keys', { body });
     setBusy(false);
     if (result.ok) return setSecret(result.body.secret);
     const { detail, errors } = result.problem;

@@ -26,7 +26,7 @@ export function AdminKeys() {
 
 function AdminKeyList() {
   const [answer, again] = useAnswer(
-    () => api('listAdminKeys', { query: { limit: 1_000 } }),
+    () => api('GET /admin-keys', { query: { limit: 1_000 } }),
     [version.value],
   );
   const [isCreating, setCreating] = useState(false);
@@ -108,7 +108,7 @@ function AdminKeyList() {
 async function remove(id: string): Promise<void> {
   const says = <p>Sessions with this key end immediately, and its requests are rejected.</p>;
   if (!(await confirm({ title: `Delete ${id}?`, says, verb: 'Delete admin key' }))) return;
-  const result = await api('deleteAdminKey', { params: { id } });
+  const result = await api('DELETE /admin-keys/{id}', { params: { id } });
   if (result.ok) say(`Deleted ${id}.`);
   else complain(result.problem.detail);
 }

@@ -13,8 +13,8 @@ export async function callsOf(id: string) {
     asked.slice(0, GROUPS_MAX).map(async ({ name, queued }) => {
       const params = { name };
       const [leases, waiters] = await Promise.all([
-        api('listLeases', { params }),
-        queued === 0 ? null : api('listWaiters', { params }),
+        api('GET /groups/{name}/leases', { params }),
+        queued === 0 ? null : api('GET /groups/{name}/waiters', { params }),
       ]);
       return {
         leases: leases.ok ? leases.body.leases.filter(({ caller }) => caller === id) : [],

@@ -53,7 +53,7 @@ export function KeyActions({ of: key, onAct }: { readonly of: Key; readonly onAc
 export async function revokeKey(id: string): Promise<void> {
   const [{ waiting, inFlight, isPart }, preview] = await Promise.all([
     callsOf(id),
-    api('previewKey', { params: { id }, query: { as: 'revoke' } }),
+    api('POST /keys/{id}/preview', { params: { id }, query: { as: 'revoke' } }),
   ]);
   const least = isPart ? 'At least ' : '';
   const says = (
@@ -68,7 +68,7 @@ export async function revokeKey(id: string): Promise<void> {
     </>
   );
   if (!(await confirm({ title: `Revoke ${id}?`, says, verb: 'Revoke key' }))) return;
-  const result = await api('revokeKey', { params: { id } });
+  const result = await api('POST /keys/{id}/revoke', { params: { id } });
   if (!result.ok) return complain(result.problem.detail);
   const gone = result.body.waiters_cancelled;
   say(`Revoked ${id}. ${plural(gone, 'queued call')} ${gone === 1 ? 'was' : 'were'} cancelled.`);
@@ -77,7 +77,7 @@ export async function revokeKey(id: string): Promise<void> {
 export async function deleteKey(id: string): Promise<void> {
   const says = <p>The key disappears from the list. The audit log keeps its history.</p>;
   if (!(await confirm({ title: `Delete ${id}?`, says, verb: 'Delete key' }))) return;
-  const result = await api('deleteKey', { params: { id } });
+  const result = await api('DELETE /keys/{id}', { params: { id } });
   if (result.ok) say(`Deleted ${id}.`);
   else complain(result.problem.detail);
 }

@@ -28,7 +28,8 @@ interface KeyDialogProps {
 export function KeyDialog(props: KeyDialogProps) {
   const { id, onClose } = props;
   const [answer] = useAnswer(
-    async () => (id === undefined ? null : { key: await api('getKey', { params: { id } }) }),
+    async () =>
+      id === undefined ? null : { key: await api('GET /keys/{id}', { params: { id } }) },
     [id],
   );
   if (id === undefined) return <KeyForm {...props} base={BLANK_KEY} etag={null} />;
@@ -158,7 +159,7 @@ function KeyForm(
 }
 
 async function askTeams(): Promise<string[]> {
-  const result = await api('listTeams', { query: { limit: 1_000 } });
+  const result = await api('GET /teams', { query: { limit: 1_000 } });
   return result.ok ? result.body.teams.map(({ id }) => id) : [];
 }
 

@@ -3,7 +3,7 @@ import { count, plural } from '../../format.ts';
 import { When } from '../../ui/when.tsx';
 
 export async function askKeyless() {
-  const result = await api('listKeyless');
+  const result = await api('GET /keyless-callers');
   return result.ok ? result.body : null;
 }
 

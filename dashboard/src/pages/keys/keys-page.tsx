@@ -79,13 +79,13 @@ function NoKeys() {
 const PAGE = 1_000;
 
 async function askKeys() {
-  const rotated = api('listAudit', { query: { action: 'key ', limit: PAGE } });
+  const rotated = api('GET /audit', { query: { action: 'key ', limit: PAGE } });
   const keys: Key[] = [];
   let cursor: string | null = null;
   do {
     const query: { limit: number; cursor?: string } = { limit: PAGE };
     if (cursor !== null) query.cursor = cursor;
-    const page = await api('listKeys', { query });
+    const page = await api('GET /keys', { query });
     if (!page.ok) return { keys: [], rotatedAt: new Map(), problem: page.problem.detail };
     keys.push(...(page.body.keys as Key[]));
     cursor = page.body.next_cursor;

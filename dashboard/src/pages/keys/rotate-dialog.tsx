@@ -20,7 +20,7 @@ export function RotateDialog({ id, onClose, onChanged }: RotateProps) {
   const [isBusy, setBusy] = useState(false);
   const warned = useWarned(
     graceMs,
-    () => api('previewKey', { params: { id }, query: { as: 'revoke' } }),
+    () => api('POST /keys/{id}/preview', { params: { id }, query: { as: 'revoke' } }),
     ({ detail }) => setProblem(detail),
   );
   const grace = GRACES.find(({ ms }) => ms === graceMs)?.label ?? '';
@@ -30,7 +30,10 @@ export function RotateDialog({ id, onClose, onChanged }: RotateProps) {
     // With a grace period, the previous key still works.
     if (graceMs === 0 && !(await warned.mayMake(graceMs))) return;
     setBusy(true);
-    const result = await api('rotateKey', { params: { id }, body: { grace_ms: graceMs } });
+    const result = await api('POST /keys/{id}/rotate', {
+      params: { id },
+      body: { grace_ms: graceMs },
+    });
     setBusy(false);
     if (result.ok) setSecret(result.body.secret);
     else setProblem(result.problem.detail);

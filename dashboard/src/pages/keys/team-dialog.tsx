@@ -34,7 +34,7 @@ export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) 
   };
   const warned = useWarned(
     draft.checked.ok ? draft.checked.value : null,
-    (body) => api('previewTeam', { params: { id: body.id }, body }),
+    (body) => api('POST /teams/{id}/preview', { params: { id: body.id }, body }),
     fail,
   );
 
@@ -45,7 +45,7 @@ export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) 
     if (!(await warned.mayMake(body))) return;
     setBusy(true);
     const ifMatch = etag === null ? {} : { ifMatch: etag };
-    const result = await api('putTeam', { params: { id: body.id }, body, ...ifMatch });
+    const result = await api('PUT /teams/{id}', { params: { id: body.id }, body, ...ifMatch });
     setBusy(false);
     if (result.ok) {
       say(`Saved team ${body.id}.`);

@@ -19,7 +19,7 @@ interface OpenTeamDialog {
 
 export function Teams() {
   const [answer, again] = useAnswer(
-    () => api('listTeams', { query: { limit: 1_000 } }),
+    () => api('GET /teams', { query: { limit: 1_000 } }),
     [version.value],
   );
   const spent = useSpent('team');
@@ -137,7 +137,7 @@ async function remove({ id, keys }: Team): Promise<void> {
   );
   const title = `Remove the limits of ${id}?`;
   if (!(await confirm({ title, says, verb: 'Remove limits' }))) return;
-  const result = await api('deleteTeam', { params: { id } });
+  const result = await api('DELETE /teams/{id}', { params: { id } });
   if (result.ok) say(`Removed the limits of ${id}.`);
   else complain(result.problem.detail);
 }

@@ -36,13 +36,13 @@ export function useSaveKey(
   };
 
   const preview = (document: KeyDocument) =>
-    api('previewKey', {
+    api('POST /keys/{id}/preview', {
       params: { id: document.id },
       body: { ...(id === null ? document : keyPatch(document as EditedDocument)) },
     });
 
   const create = async (document: KeyDocument): Promise<void> => {
-    const result = await api('createKey', { body: document });
+    const result = await api('POST /keys', { body: document });
     if (result.ok) setSecret({ id: document.id, text: result.body.secret });
     else fail(result.problem);
   };
@@ -56,13 +56,17 @@ export function useSaveKey(
     const params = { id: name };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const ifMatch = version === null ? {} : { ifMatch: version };
-      const result = await api('patchKey', { params, body: { ...keyPatch(document) }, ...ifMatch });
+      const result = await api('PATCH /keys/{id}', {
+        params,
+        body: { ...keyPatch(document) },
+        ...ifMatch,
+      });
       if (result.ok) {
         say(`Changed ${name}.`);
         return onSaved();
       }
       if (result.status !== 412) return fail(result.problem);
-      const present = await api('getKey', { params });
+      const present = await api('GET /keys/{id}', { params });
       if (!present.ok && present.status !== 404) return fail(present.problem);
       version = present.etag;
       setEtag(version);

@@ -10,7 +10,7 @@ export function useSpent(
 ): ReadonlyMap<string, SpentOf> | null {
   const [spent] = useAnswer(async () => {
     const [day, month] = await Promise.all(
-      (['day', 'month'] as const).map((period) => api('getCosts', { query: { period, by } })),
+      (['day', 'month'] as const).map((period) => api('GET /costs', { query: { period, by } })),
     );
     if (day?.ok !== true || month?.ok !== true) return null;
     return spentByName(day.body.rows as CostRowView[], month.body.rows as CostRowView[]);

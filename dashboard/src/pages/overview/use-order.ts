@@ -117,7 +117,7 @@ const GROUPS_MAX = 1_000;
 
 async function readMatches(ofVersion: number | null): Promise<void> {
   if (ofVersion === null) return;
-  const result = await api('listGroups', { query: { limit: GROUPS_MAX } });
+  const result = await api('GET /groups', { query: { limit: GROUPS_MAX } });
   if (!result.ok) return;
   matches.value = new Map(
     result.body.groups.map(({ name, match }) => [name, [...match.models, ...match.upstreams]]),

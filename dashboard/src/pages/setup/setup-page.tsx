@@ -44,9 +44,9 @@ function useFacts(): SetupFacts | null {
     let isOver = false;
     const ask = async (): Promise<void> => {
       const [groups, keys, upstreams] = await Promise.all([
-        api('listGroups', { query: { limit: PAGE_MAX } }),
-        api('listKeys', { query: { limit: PAGE_MAX } }),
-        api('listUpstreams', { query: { limit: PAGE_MAX } }),
+        api('GET /groups', { query: { limit: PAGE_MAX } }),
+        api('GET /keys', { query: { limit: PAGE_MAX } }),
+        api('GET /upstreams', { query: { limit: PAGE_MAX } }),
       ]);
       if (isOver) return;
       setFacts({

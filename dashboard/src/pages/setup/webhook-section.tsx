@@ -13,8 +13,8 @@ type ShownWebhook = NonNullable<
 >;
 type WebhookTest = Awaited<ReturnType<typeof test>>;
 
-const read = () => api('getWebhook');
-const test = () => api('testWebhook');
+const read = () => api('GET /webhook');
+const test = () => api('POST /webhook/test');
 
 /** Shows, sets, tests and removes the webhook for warnings. Its URL is never shown again in full. */
 export function WebhookSection() {
@@ -85,7 +85,7 @@ function WebhookForm({ shown, changed }: FormProps) {
       secret: secret.trim() === '' ? null : secret.trim(),
       kinds: shown === null || shown.kinds === null ? null : [...shown.kinds],
     };
-    const result = await api('putWebhook', { body });
+    const result = await api('PUT /webhook', { body });
     setProblem(result.ok ? null : result.problem);
     setTested(null);
     if (!result.ok) return;
@@ -100,7 +100,7 @@ function WebhookForm({ shown, changed }: FormProps) {
   const remove = async (): Promise<void> => {
     const says = <p>Warnings still appear in the log and on these pages.</p>;
     if (!(await confirm({ title: 'Remove the webhook?', says, verb: 'Remove webhook' }))) return;
-    const result = await api('deleteWebhook');
+    const result = await api('DELETE /webhook');
     if (result.ok) changed();
     else complain(result.problem.detail);
   };

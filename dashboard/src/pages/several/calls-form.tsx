@@ -7,6 +7,7 @@ import { TextField } from './text-field.tsx';
 
 const ACTS = {
   cancelWaiters: {
+    address: 'DELETE /waiters',
     name: 'Cancel queued calls',
     short: 'Cancel',
     verb: 'Cancel calls',
@@ -14,6 +15,7 @@ const ACTS = {
     done: 'Cancelled',
   },
   releaseLeases: {
+    address: 'DELETE /leases',
     name: 'Release the slots of calls in flight',
     short: 'Release',
     verb: 'Release slots',
@@ -93,7 +95,7 @@ async function end(act: CallsAct, { tenant, agent, group }: MeantCall): Promise<
     ...(agent === '' ? {} : { agent }),
     ...(group === '' ? {} : { group }),
   };
-  const found = await api(act, { query: { ...query, dry_run: 'true' } });
+  const found = await api(ACTS[act].address, { query: { ...query, dry_run: 'true' } });
   if (!found.ok) return complain(found.problem.detail);
   const { calls, groups } = found.body;
   if (calls === 0) return say('No calls match now.');
@@ -109,7 +111,7 @@ async function end(act: CallsAct, { tenant, agent, group }: MeantCall): Promise<
     ),
   });
   if (!isSure) return;
-  const result = await api(act, { query });
+  const result = await api(ACTS[act].address, { query });
   if (!result.ok) return complain(result.problem.detail);
   say(`${done}: ${callsOf(result.body.calls)}.`);
 }

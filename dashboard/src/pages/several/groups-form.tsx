@@ -31,7 +31,7 @@ export function GroupsForm() {
     const { verb, says, done } = ACTS[to];
     const title = `${verb} ${globs.join(', ')}?`;
     if (to !== 'resume' && !(await confirm({ title, verb, says: <p>{says}</p> }))) return;
-    const result = await api('switchGroups', { body: { groups: globs, to } });
+    const result = await api('POST /groups/switch', { body: { groups: globs, to } });
     setProblem(result.ok ? null : result.problem.detail);
     if (result.ok) say(`${done}: ${result.body.groups.join(', ')}.`);
     else complain(result.problem.detail);

@@ -8,7 +8,7 @@ export function FingerprintHelper({ use }: { readonly use: (fingerprint: string)
   const [message, setMessage] = useState<string | null>(null);
   const isAllowed = may('operator');
   const make = async (): Promise<void> => {
-    const result = await api('fingerprint', { body: { key: key.trim() } });
+    const result = await api('POST /fingerprint', { body: { key: key.trim() } });
     if (!result.ok) {
       setMessage(result.problem.detail);
       return;

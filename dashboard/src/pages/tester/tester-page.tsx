@@ -19,7 +19,7 @@ export function TesterPage() {
   useEffect(() => {
     let isOver = false;
     const ask = async (): Promise<void> => {
-      const result = await api('testCall', { body: callOf(form) });
+      const result = await api('POST /tester', { body: callOf(form) });
       if (isOver) return;
       setProblem(result.ok ? null : result.problem);
       setTested(result.ok ? result.body : null);

@@ -17,7 +17,7 @@ export function useChoices(): Choices | null {
   useEffect(() => {
     const ask = async (): Promise<void> => {
       const [upstreams, keyIds] = await Promise.all([
-        api('listUpstreams', { query: { limit: PAGE } }),
+        api('GET /upstreams', { query: { limit: PAGE } }),
         allKeyIds(),
       ]);
       if (!upstreams.ok) complain(upstreams.problem.detail);
@@ -34,7 +34,7 @@ async function allKeyIds(): Promise<string[]> {
   let cursor: string | undefined;
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const query = { limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
-    const result = await api('listKeys', { query });
+    const result = await api('GET /keys', { query });
     if (!result.ok) return ids;
     ids.push(...result.body.keys.map(({ id }) => id));
     if (result.body.next_cursor === null) return ids;

@@ -64,7 +64,7 @@ function useUpstream(id: string): readonly [UpstreamDetail | null, () => void] {
     let isOver = false;
     const ask = async (): Promise<void> => {
       if (document.hidden || resting.peek() !== null) return;
-      const result = await api('getUpstream', { params: { id } });
+      const result = await api('GET /upstreams/{id}', { params: { id } });
       if (!isOver && result.ok) setUpstream(result.body);
     };
     const askSafely = (): void => void ask().catch(() => undefined);

@@ -121,7 +121,7 @@ async function makeGroup(
   slots: number,
   plan: Suggestion | null,
 ): Promise<string | null> {
-  const present = await api('getGroup', { params: { name } });
+  const present = await api('GET /groups/{name}', { params: { name } });
   if (present.ok) return `A group named “${name}” already exists. Choose another name.`;
   if (present.status !== 404) return present.problem.detail;
   const { models = [], limits = {} } = plan ?? {};
@@ -129,7 +129,7 @@ async function makeGroup(
     match: { upstreams: [upstream], models: [...models] },
     limits: { ...limits, max_concurrency: slots },
   };
-  const result = await api('putGroup', { params: { name }, body });
+  const result = await api('PUT /groups/{name}', { params: { name }, body });
   if (!result.ok) return result.problem.detail;
   for (const warning of result.body.warnings) complain(warning);
   return null;

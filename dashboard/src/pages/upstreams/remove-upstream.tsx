@@ -24,7 +24,7 @@ export async function removeUpstream(
     verb: isBuiltIn ? 'Reset upstream' : 'Delete upstream',
   });
   if (!isSure) return;
-  const result = await api('deleteUpstream', {
+  const result = await api('DELETE /upstreams/{id}', {
     params: { id },
     ...(etag === null ? {} : { ifMatch: etag }),
   });

@@ -45,7 +45,7 @@ export function UpstreamDialog({ upstream, known, etag, changed, close }: Upstre
     }
     setProblem(result.status === 412 ? null : result.problem);
     if (result.status !== 412) return;
-    const now = await api('getUpstream', { params: { id } });
+    const now = await api('GET /upstreams/{id}', { params: { id } });
     setChangedMeanwhile(now.ok ? differencesOf(base.upstream, now.body) : []);
     // The next save applies to the current version.
     setBase({ upstream: now.ok ? now.body : base.upstream, etag: now.etag ?? result.etag });
@@ -100,11 +100,11 @@ function send(
 ) {
   const params = { id: form.id.trim() };
   const ifMatch = etag === null ? {} : { ifMatch: etag };
-  if (!isNew) return api('patchUpstream', { params, body: patch, ...ifMatch });
+  if (!isNew) return api('PATCH /upstreams/{id}', { params, body: patch, ...ifMatch });
   const values = Object.entries(patch).filter(([, value]) => value !== null);
   // The server validates the body, and reports errors with their paths.
   const body: Record<string, unknown> = Object.fromEntries(values);
-  return api('putUpstream', { params, body, ...ifMatch });
+  return api('PUT /upstreams/{id}', { params, body, ...ifMatch });
 }
 
 function ChangedMeanwhile({ differences }: { readonly differences: readonly string[] }) {

@@ -13,7 +13,7 @@ export function useUpstreams() {
   useEffect(() => {
     let isOver = false;
     const ask = async (): Promise<void> => {
-      const result = await api('listUpstreams', { query: { limit: LIMIT } });
+      const result = await api('GET /upstreams', { query: { limit: LIMIT } });
       if (isOver) return;
       setProblem(result.ok ? null : result.problem);
       if (!result.ok) return;

@@ -34,7 +34,7 @@ export function useHistory(name: string, range: HistoryRange, partition: string 
       const step = range.stepMs / 1_000;
       const to = range.endMs === null ? {} : { to: String(Math.min(range.endMs, Date.now())) };
       const query = { from, ...to, step, ...(partition === undefined ? {} : { partition }) };
-      const result = await api('getHistory', { params: { name }, query });
+      const result = await api('GET /groups/{name}/history', { params: { name }, query });
       if (isOver) return;
       setProblem(result.ok ? null : result.problem);
       if (result.ok) {

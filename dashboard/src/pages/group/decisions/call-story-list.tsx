@@ -85,7 +85,7 @@ function useParts(group: string, call: ExplainedCall): readonly StoryPart[] {
 
 async function partOf(group: string, ticket: string): Promise<StoryPart | null> {
   const query = { lease: ticket };
-  const result = await api('listDecisions', { params: { name: group }, query });
+  const result = await api('GET /groups/{name}/decisions', { params: { name: group }, query });
   const call = result.ok ? callsOf(result.body.decisions)[0] : undefined;
   return call === undefined ? null : { group, call };
 }

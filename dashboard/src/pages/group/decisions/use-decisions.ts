@@ -30,7 +30,10 @@ export function useDecisions(name: string, search: DecisionSearch) {
   useEffect(() => {
     let isOver = false;
     const ask = async (): Promise<void> => {
-      const result = await api('listDecisions', { params: { name }, query: queryOf(search) });
+      const result = await api('GET /groups/{name}/decisions', {
+        params: { name },
+        query: queryOf(search),
+      });
       if (isOver) return;
       setProblem(result.ok ? null : result.problem);
       if (!result.ok) return;
