@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { LEASE_TTL_MS } from '../../src/core/words/settings.ts';
-import { Fleet } from './fleet/fleet.ts';
+import { Fleet, SLEEP_MS } from './fleet/fleet.ts';
 import {
   befall,
   memberMishapArb,
@@ -183,6 +183,31 @@ test('when every isolate dies unheard, lent slots come back by themselves within
     ),
     runs(300),
   );
+});
+
+test('beside an instance that was replaced 20 minutes ago, never more run than the limit allows', () => {
+  const mishaps = fc.array(mishapArb(true, true), { maxLength: 40, size: 'max' });
+  let asked = 0;
+  fc.assert(
+    fc.property(settingsArb(WIDE), mishaps, mishaps, (settings, before, after) => {
+      const fleet = new Fleet(settings);
+      for (const mishap of before) befall(fleet, mishap);
+      const older = fleet.current;
+      fleet.reset('sleeps');
+      fleet.advance(SLEEP_MS);
+      for (let count = 0; count < 40; count += 1) fleet.arrive(1, true);
+      fleet.advance(1_000);
+      if (older.isAlive) asked += 1;
+      for (let count = 0; count < 5; count += 1) {
+        fleet.network.foretell('ask', { isStale: true });
+        fleet.arrive(1, true);
+        fleet.advance(10);
+      }
+      for (const mishap of after) befall(fleet, mishap);
+    }),
+    runs(50),
+  );
+  assert.ok(asked > 20, `only ${asked} older instances lived for 20 minutes`);
 });
 
 /** Kinds of events where nothing goes wrong but the instance. */

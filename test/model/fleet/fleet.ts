@@ -23,6 +23,9 @@ import { Network } from './network.ts';
 import { Refusals, type RefusalsRefused } from './refusals.ts';
 import { DESIGN, type Rules } from './rules.ts';
 
+/** How long a replaced instance sleeps. */
+export const SLEEP_MS = 20 * 60_000;
+
 /** Maximum instances that go on beside the current one. */
 const STALE_MAX = 3;
 
@@ -31,8 +34,11 @@ const REFUSED_MS = 3_000;
 
 const GOOD_WRITE: WriteFate = { landMs: 0, hearMs: 0 };
 
-/** The instance that is replaced: it dies, it dies and nobody hears of it, or it goes on without writes. */
-export type Fallen = 'dies' | 'dies_silently' | 'goes_on';
+/**
+ * What becomes of an instance that is replaced. It dies, it dies and nobody hears of it, it goes on without writes, or it
+ * sleeps until the next message that is sent to the name of the group reaches it.
+ */
+export type Fallen = 'dies' | 'dies_silently' | 'goes_on' | 'sleeps';
 
 interface FleetOptions {
   readonly rules?: Rules;
@@ -208,7 +214,8 @@ export class Fleet {
     const before = this.#current;
     before.landFirst(landed, hearMs);
     this.#replace(before);
-    if (fallen !== 'goes_on') before.die(fallen === 'dies_silently');
+    if (fallen === 'sleeps') before.sleep();
+    else if (fallen !== 'goes_on') before.die(fallen === 'dies_silently');
     this.advance(0);
   }
 
@@ -229,7 +236,7 @@ export class Fleet {
   freeze(ms: number): void {
     this.#frozenMs += ms;
     for (const instance of [...this.#stale, this.#current]) {
-      instance.apply({ kind: 'held_up', lostMs: ms });
+      if (!instance.isAsleep) instance.apply({ kind: 'held_up', lostMs: ms });
     }
     this.advance(0);
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { someMember } from '../../support/core-builders.ts';
 import type { FleetCall } from './call.ts';
-import type { Fleet } from './fleet.ts';
+import { SLEEP_MS, type Fleet } from './fleet.ts';
 import type { Isolate } from './isolates.ts';
 
 /** A history that was made up to break a rule. Random ones find most of these in a hundred thousand, and some never. */
@@ -126,6 +126,28 @@ export const ABOVE_THE_MARK: FleetHistory = {
     arriveAll(fleet, 8);
     fleet.advance(100);
     overfill(fleet);
+  },
+};
+
+/** A replaced instance with room below its mark sleeps while the group fills up, and then receives a call. */
+export const ASLEEP_WITH_ROOM: FleetHistory = {
+  settings: WIDE,
+  run: (fleet) => {
+    arriveAll(fleet, 8);
+    fleet.advance(100);
+    assert.ok(roomOf(fleet) > 0);
+    const older = fleet.current;
+    fleet.reset('sleeps');
+    fleet.advance(SLEEP_MS);
+    arriveAll(fleet, 8);
+    fleet.advance(1_000);
+    assert.equal(fleet.in('running').length, 16);
+    assert.ok(older.isAlive, 'the older instance has ended');
+    fleet.network.foretell('ask', { isStale: true });
+    const late = fleet.arrive(1, true);
+    fleet.advance(1_000);
+    assert.equal(late.phase, 'asking');
+    assert.ok(!older.isAlive, 'the older instance goes on');
   },
 };
 

@@ -84,6 +84,8 @@ export class Instance {
   readonly state: GroupState;
   readonly #around: Surroundings;
   isAlive = true;
+  /** When the instance fell asleep. null if it is awake. */
+  #asleepSince: InstantMs | null = null;
   /** The mark on disk: when a newer instance has read it, the one that this read. */
   markOnDisk: number;
   /** When the last write was issued. */
@@ -203,6 +205,24 @@ export class Instance {
     this.#answers = [];
     if (!isSilent) for (const reply of parked) reply?.({ kind: 'broken' });
     this.#around.onDeath(this);
+  }
+
+  get isAsleep(): boolean {
+    return this.#asleepSince !== null;
+  }
+
+  /** Stops the timers of the instance. It keeps its state, and messages to its handles do not arrive. */
+  sleep(): void {
+    this.#asleepSince = this.#around.now();
+  }
+
+  /** Ends the sleep of the instance. It notices how long it slept, as the shell does if its timer is late. */
+  awaken(): void {
+    if (this.#asleepSince === null) return;
+    const lostMs = this.#around.now() - this.#asleepSince;
+    this.#asleepSince = null;
+    this.#wakeAt = Infinity;
+    this.apply({ kind: 'held_up', lostMs });
   }
 
   /** Lets the first `count` writes on their way land now: a newer instance is about to read the disk. */
@@ -396,7 +416,7 @@ export class Instance {
     if (this.#wakeAt <= at) return;
     this.#wakeAt = at;
     clock.at(at, () => {
-      if (this.#wakeAt !== at || !this.isAlive) return;
+      if (this.#wakeAt !== at || !this.isAlive || this.isAsleep) return;
       this.#wakeAt = Infinity;
       this.#wake();
     });

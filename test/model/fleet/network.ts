@@ -112,7 +112,9 @@ export class Network {
     message.onCarry?.();
     this.#clock.after(ms, () => {
       if (this.#isCut) return;
+      if (message.to?.isAsleep === true) return;
       const instance = message.to ?? this.#byName(fate.isStale);
+      instance.awaken();
       const reply: Reply = (answer) => this.#answer(message, fate, answer, instance);
       const isLost = message.of === 'ask' && index < this.#asksFrom;
       if (instance.isAlive && !isLost) message.deliver(instance, reply);

@@ -245,6 +245,16 @@ export const SABOTEURS: readonly Saboteur[] = [
     noticed: ABOVE_MARK,
   },
   {
+    rule: 'a write covers grants for a short time only',
+    rules: {
+      step: covering(
+        ({ bound }) => bound.confirmed !== null && isCovered(bound, bound.confirmed.at),
+      ),
+    },
+    history: histories.ASLEEP_WITH_ROOM,
+    noticed: UNCOUNTED,
+  },
+  {
     rule: 'the age of a write counts from its issue',
     rules: {
       confirm: (state, seq, now) => {
