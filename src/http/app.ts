@@ -1,4 +1,4 @@
-// Entry point: URLs of Headgate's own routes go to the route table below, and all others are calls.
+// Entry point: one table of routes. Its last route serves all calls.
 
 import { Hono, type Context, type MiddlewareHandler } from 'hono';
 import { getPath } from 'hono/utils/url';
@@ -6,10 +6,11 @@ import type { Env } from '../env.ts';
 import { READING_METHODS } from '../contract/methods.ts';
 import { DEPARTED_PATH, STOPPING_PATH } from '../contract/rpc/forwarded.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
+import type { Background } from '../runtime/background.ts';
 import { foreignChange } from '../runtime/cross-site.ts';
 import { logEvent } from '../runtime/log.ts';
 import { wrongPlace } from '../runtime/locations.ts';
-import { errorAt, isOwnUrl, malformed, refusedAtDoor } from './door.ts';
+import { malformed, refusedAtDoor } from './door.ts';
 import { MALFORMED_PATH } from './malformed.ts';
 import type { RefusedRequest } from '../call/refusals/note-refusal.ts';
 import { rejectedResponse } from '../call/respond.ts';
@@ -29,34 +30,45 @@ import { stopping } from './stopping.ts';
 import { status } from './status/status-route.ts';
 import { webhook } from './webhooks/webhook-route.ts';
 
+/** The first segment of a URL's path, with its escapes. Repeated slashes count as one. */
+const FIRST_SEGMENT = /^[^/]+\/\/[^/]+\/*([^/?]*)/;
+
+/** Path of all calls in the table. Their own paths are of no interest there. */
+const CALLED = '/*';
+
+type App = Hono<{ Bindings: Env }>;
+
 export function createApp(): ExportedHandler<Env> {
-  const routes = createRoutes();
+  const ownSegments = new Set<string>();
+  const isOwn = (url: string): boolean => ownSegments.has(FIRST_SEGMENT.exec(url)?.[1] ?? '');
+  const app: App = new Hono({
+    // Repeated and trailing slashes lead to the same own route.
+    getPath: (request) =>
+      isOwn(request.url) ? getPath(request).replace(/\/+(?=\/|$)/g, '') || '/' : CALLED,
+  });
+  addOwnRoutes(app, isOwn);
+  for (const { path } of app.routes) ownSegments.add(path.split('/')[1] ?? '');
+  // No middleware surrounds a call (decision 22).
+  app.all('*', (context) => call(context.req.raw, context.env, context.executionCtx));
+  app.onError((error, context) => internalError(error, askedOf(context)));
   return {
-    async fetch(request, env, ctx) {
+    fetch(request, env, ctx) {
       const { method, url } = request;
-      const refused = refusedAtDoor(method, { request, env, ctx });
+      const refused = refusedAtDoor(method, { request, env, ctx }, isOwn);
       if (refused !== null) return refused;
-      if (isOwnUrl(url)) return routes.fetch(request, env, ctx);
-      // Calls bypass the route table, so that the framework adds no overhead to them (decision 22).
-      try {
-        return await proxy(request, env, ctx);
-      } catch (error) {
-        return internalError(error, { request, env, ctx });
-      }
+      // Hono removes the body of a response to HEAD, and with it the length that callers ask for.
+      if (method === 'HEAD' && !isOwn(url)) return call(request, env, ctx);
+      return app.fetch(request, env, ctx);
     },
   };
 }
 
-/** Creates Headgate's own routes, matched from top to bottom. */
-function createRoutes(): Hono<{ Bindings: Env }> {
-  // Repeated and trailing slashes lead to the same route.
-  const app = new Hono<{ Bindings: Env }>({
-    getPath: (request) => getPath(request).replace(/\/+(?=\/|$)/g, '') || '/',
-  });
+/** Adds Headgate's own routes, matched from top to bottom. */
+function addOwnRoutes(app: App, isOwn: (url: string) => boolean): void {
   app.get('/', home);
   app.get('/favicon.ico', favicon);
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
-  app.get(`${MALFORMED_PATH}*`, (context) => malformed(askedOf(context)));
+  app.get(`${MALFORMED_PATH}*`, (context) => malformed(askedOf(context), isOwn));
   app.get(DEPARTED_PATH, ({ req }) => {
     departures.report(req.raw);
     return new Response(null, { status: 204 });
@@ -83,9 +95,15 @@ function createRoutes(): Hono<{ Bindings: Env }> {
     app.all(path, (context) => wrongMethod(context, READING_METHODS));
   }
   app.all('/webhooks/:upstream', (context) => wrongMethod(context, ['POST']));
-  app.all('*', (context) => proxy(context.req.raw, context.env, context.executionCtx));
-  app.onError((error, context) => internalError(error, askedOf(context)));
-  return app;
+}
+
+/** Answers a call, or any URL that no other route serves. */
+async function call(request: Request, env: Env, ctx: Background): Promise<Response> {
+  try {
+    return await proxy(request, env, ctx);
+  } catch (error) {
+    return internalError(error, { request, env, ctx });
+  }
 }
 
 /** Rejects requests that need the directory if a variable sets an invalid location. */
@@ -107,7 +125,7 @@ const refuseForeignPages: MiddlewareHandler<{ Bindings: Env }> = async (context,
 function wrongMethod(context: RouteContext, allow: readonly string[]): Response {
   const message = `This route does not support this method. Use ${allow.join(' or ')}.`;
   const reply = { reason: 'method_unknown', message, allow } as const;
-  return errorAt(context.req.url, reply, askedOf(context));
+  return rejectedResponse('opaque', rejected(reply), askedOf(context));
 }
 
 /** Responds to a bug in Headgate. The error's message may contain anything, so only its name and stack are logged. */

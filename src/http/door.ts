@@ -10,38 +10,42 @@ import { rejectedResponse } from '../call/respond.ts';
 import { rejected } from '../call/result.ts';
 import { MALFORMED_PATH, malformedReply, unservedMethod } from './malformed.ts';
 
-/** Pattern of the URLs of Headgate's own routes, and of others that belong to no upstream. */
-const OWN_URL =
-  /^[^/]+\/\/[^/]+\/*(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|webhooks|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
-
 const SERVED: ReadonlySet<string> = new Set(SERVED_METHODS);
 
-export function isOwnUrl(url: string): boolean {
-  return OWN_URL.test(url);
-}
+/** Whether the first segment of a URL belongs to Headgate's own routes. */
+type OwnUrlTest = (url: string) => boolean;
 
 /** Rejects a request that is not served, whatever its route. Returns null if it is served. */
-export function refusedAtDoor(method: string, asked: RefusedRequest): Response | null {
+export function refusedAtDoor(
+  method: string,
+  asked: RefusedRequest,
+  isOwn: OwnUrlTest,
+): Response | null {
   const { url } = asked.request;
   const { ALLOWED_HOSTS: hosts } = asked.env;
-  if (!SERVED.has(method)) return errorAt(url, unservedMethod(), asked);
+  if (!SERVED.has(method)) return errorAt(url, unservedMethod(), asked, isOwn);
   if (hosts === undefined || isAllowed(url, hosts)) return null;
   const message =
     'The `Host` header names a host that this Headgate does not serve. It listens only on this machine and serves only `localhost`, `127.0.0.1` and `[::1]`, because a web page could reach it under any other name. Use one of these, or start Headgate with `--allow-host` and the name.';
-  return errorAt(url, { reason: 'host_unknown', message }, asked);
+  return errorAt(url, { reason: 'host_unknown', message }, asked, isOwn);
 }
 
 /** Rejects a malformed HTTP request, in the dialect of its path if it has one. */
-export function malformed(asked: RefusedRequest): Response {
+export function malformed(asked: RefusedRequest, isOwn: OwnUrlTest): Response {
   const { origin, pathname } = new URL(asked.request.url);
   const [what = '', ...path] = pathname.slice(MALFORMED_PATH.length).split('/');
   const called = `${origin}/${path.join('/')}`;
   const request = { headers: asked.request.headers, url: called };
-  return errorAt(called, malformedReply(what), { ...asked, request });
+  return errorAt(called, malformedReply(what), { ...asked, request }, isOwn);
 }
 
-export function errorAt(url: string, reply: ErrorReply, asked: RefusedRequest): Response {
-  if (isOwnUrl(url)) return rejectedResponse('opaque', rejected(reply), asked);
+function errorAt(
+  url: string,
+  reply: ErrorReply,
+  asked: RefusedRequest,
+  isOwn: OwnUrlTest,
+): Response {
+  if (isOwn(url)) return rejectedResponse('opaque', rejected(reply), asked);
   const table = isolateConfig.copy;
   const shape = errorShape({ method: 'GET' }, calledUrl(url, table), table);
   return rejectedResponse(shape, rejected(reply), asked);
