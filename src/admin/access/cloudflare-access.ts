@@ -1,4 +1,7 @@
-import { verifyWithJwks } from 'hono/jwt';
+import { JWKSNoMatchingKey } from 'jose/errors';
+import type { JSONWebKeySet } from 'jose';
+import { createLocalJWKSet } from 'jose/jwks/local';
+import { jwtVerify } from 'jose/jwt/verify';
 import { ADMIN_ROLES, type AdminRole } from '../../contract/config/keys.ts';
 import type { Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
@@ -16,10 +19,14 @@ const KEYS_FRESH_MS = 3_600_000;
 const KEYS_RETRY_MS = 60_000;
 const KEYS_TIMEOUT_MS = 5_000;
 
-type Keys = NonNullable<Parameters<typeof verifyWithJwks>[1]['keys']>;
+type KeySet = ReturnType<typeof createLocalJWKSet>;
 
 /** This isolate's copy of the keys of one team. Plain data only, because requests cannot share promises. */
-let known: { readonly team: string; readonly keys: Keys; readonly atMs: number } | null = null;
+let known: {
+  readonly team: string;
+  readonly keys: JSONWebKeySet;
+  readonly atMs: number;
+} | null = null;
 
 interface AccessUser extends Actor {
   /** The browser adds the header to all requests, even to those that other sites cause. */
@@ -55,33 +62,34 @@ export async function readAccess(context: AdminContext): Promise<AccessUser | nu
 }
 
 async function verified(token: string, origin: string, audience: string) {
-  const allowed = { iss: origin, aud: audience };
-  const check = async (olderThanMs: number) =>
-    verifyWithJwks(token, {
-      keys: await keysOf(origin, olderThanMs),
-      verification: allowed,
-      allowedAlgorithms: ['RS256'],
+  const check = async (olderThanMs: number) => {
+    const { payload } = await jwtVerify(token, await keysOf(origin, olderThanMs), {
+      algorithms: ['RS256'],
+      issuer: origin,
+      audience,
     });
+    return payload;
+  };
   try {
     return await check(KEYS_FRESH_MS);
   } catch (error) {
     const knownForMs = steadyClock.now() - (known?.atMs ?? 0);
-    if (!isOfUnknownKey(error) || knownForMs < KEYS_RETRY_MS) throw error;
+    if (!(error instanceof JWKSNoMatchingKey) || knownForMs < KEYS_RETRY_MS) throw error;
   }
   return check(KEYS_RETRY_MS);
 }
 
-function isOfUnknownKey(error: unknown): boolean {
-  return error instanceof Error && error.name === 'JwtTokenInvalid';
-}
-
-async function keysOf(team: string, freshMs: number): Promise<Keys> {
-  if (known?.team === team && steadyClock.now() - known.atMs < freshMs) return known.keys;
+async function keysOf(team: string, freshMs: number): Promise<KeySet> {
+  if (known?.team === team && steadyClock.now() - known.atMs < freshMs) {
+    return createLocalJWKSet(known.keys);
+  }
   const answer = await within(KEYS_TIMEOUT_MS, fetch(`${team}/cdn-cgi/access/certs`));
   if (!answer.ok) throw new Error('The keys of Cloudflare Access could not be read.');
-  const { keys } = await answer.json<{ keys: Keys }>();
+  const keys = await answer.json<JSONWebKeySet>();
+  // It throws if they are malformed, so that only valid keys are cached.
+  const set = createLocalJWKSet(keys);
   known = { team, keys, atMs: steadyClock.now() };
-  return keys;
+  return set;
 }
 
 /** Returns the role of users of Access: the configured one, or `viewer`. */

@@ -1,5 +1,6 @@
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
-import { sign, verify } from 'hono/jwt';
+import { SignJWT } from 'jose/jwt/sign';
+import { jwtVerify } from 'jose/jwt/verify';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import type { Env } from '../../env.ts';
 import { readSecret } from '../../runtime/secrets.ts';
@@ -61,7 +62,9 @@ export async function openSession(
       'Sign-in is disabled because `ADMIN_TOKEN` is not set. Set it first.',
     );
   }
-  const cookie = await sign(claims, key, 'HS256');
+  const cookie = await new SignJWT(claims)
+    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+    .sign(key);
   setCookie(context, COOKIE, cookie, { ...attributes(context), maxAge: SESSION_S });
   const { actor, role } = known;
   return { actor, role, via: 'session', expiresAt: new Date(endsAtS * 1_000).toISOString() };
@@ -78,7 +81,7 @@ export async function readSession(
   const key = await signingKey(context.env, access);
   if (key === null) return null;
   try {
-    const claims = await verify(cookie, key, 'HS256');
+    const { payload: claims } = await jwtVerify(cookie, key, { algorithms: ['HS256'] });
     // The cookie is invalid if the token was changed or the key was removed since.
     const known = actors.find((one) => one.actor === claims['sub']);
     if (known === undefined || markOf(known) !== claims['for']) return null;

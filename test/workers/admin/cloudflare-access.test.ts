@@ -65,9 +65,21 @@ afterEach(() => {
 
 const inAnHour = () => Math.floor(Date.now() / 1_000) + 3_600;
 
+const usualClaims = () => ({
+  iss: `https://${team}`,
+  aud: [AUD],
+  email: 'ann@example.com',
+  exp: inAnHour(),
+});
+
 function tokenOf(claims: object = {}, { secret }: CloudflareAccessPair = ours): Promise<string> {
-  const usual = { iss: `https://${team}`, aud: [AUD], email: 'ann@example.com', exp: inAnHour() };
-  return sign({ ...usual, ...claims }, secret as never, 'RS256');
+  return sign({ ...usualClaims(), ...claims }, secret as never, 'RS256');
+}
+
+/** A token of the algorithm `none`, which has no signature. */
+async function unsigned(): Promise<string> {
+  const [, claims = ''] = (await tokenOf()).split('.');
+  return `${btoa(JSON.stringify({ alg: 'none', typ: 'JWT', kid: 'ours' })).replaceAll('=', '')}.${claims}.`;
 }
 
 async function ask(
@@ -119,6 +131,11 @@ describe('a token of Cloudflare Access', () => {
         return sign(claims, key as never, 'HS256');
       },
     ],
+    ['that is not signed', () => unsigned()],
+    [
+      'signed with another algorithm of the key',
+      async () => sign(usualClaims(), { ...ours.secret, alg: 'RS512' } as never, 'RS512'),
+    ],
     ['that is none', () => Promise.resolve('a.b.c')],
   ])('opens nothing: %s', async (_what, token) => {
     expect((await ask(await token())).status).toBe(401);
@@ -139,6 +156,15 @@ describe('a token of Cloudflare Access', () => {
     published = [ours.published, theirs.published];
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 });
     expect((await ask(await tokenOf({}, theirs))).status).toBe(200);
+    expect((await ask(await tokenOf())).status).toBe(200);
+    expect(asked).toBe(2);
+  });
+
+  it('opens nothing while the keys of the team are malformed, and is believed as soon as they are not', async () => {
+    const right = published;
+    published = 'none' as never;
+    expect((await ask(await tokenOf())).status).toBe(401);
+    published = right;
     expect((await ask(await tokenOf())).status).toBe(200);
     expect(asked).toBe(2);
   });
