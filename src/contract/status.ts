@@ -3,6 +3,8 @@ import { suggestedLimitsSchema } from './admin/suggestion-schemas.ts';
 import { LANES } from '../core/words/ticket.ts';
 import { waitCauseSchema } from './decisions.ts';
 import type { Frozen } from './frozen.ts';
+import { GAUGES, MEMBER_GAUGES } from './gauges.ts';
+import { fieldsOf } from './gauge-fields.ts';
 import { holdKind } from './hold-kind.ts';
 import { callScopeSchema } from './scope.ts';
 
@@ -108,6 +110,18 @@ const scopeStatusSchema = z.object({
   ),
 });
 
+/** Schemas of the figures that pools and their members have, by the names in the tables of gauges. */
+const SHAPES = {
+  count,
+  instant,
+  ms,
+  breaker: z.enum(['closed', 'open', 'half_open']),
+  limit: limitStatusSchema,
+  pause: pauseSchema,
+  rates: z.record(z.string(), rateStatusSchema),
+  scope: callScopeSchema,
+};
+
 /** A place where calls of a group run. Figures of several pools are added up. */
 const memberStatusSchema = z.object({
   id: z.string().describe('Id of the member.'),
@@ -118,51 +132,12 @@ const memberStatusSchema = z.object({
   tier: z.int().describe('Configured tier.'),
   weight: z.number().describe('Configured weight.'),
   enabled: z.boolean().describe('If false, the member is disabled and gets no calls.'),
-  limit: limitStatusSchema.describe('Slot limit. In a split group, that of each partition.'),
-  in_use: count.meta({ description: 'Slots that calls hold there.', unit: 'slots' }),
-  cooling: count.meta({
-    description: 'Slots in cool-down: briefly unavailable after their call.',
-    unit: 'slots',
+  ...fieldsOf(MEMBER_GAUGES, {
+    ...SHAPES,
+    number: z.number(),
+    ejection: outSchema,
+    member_spend: memberSpendSchema,
   }),
-  unclaimed: count.meta({
-    description:
-      'Orphaned slots: granted before the last reset, and neither reclaimed nor expired since.',
-    unit: 'slots',
-  }),
-  paused_until: instant
-    .nullable()
-    .describe('Time at which the upstream backoff ends. null if there is none.'),
-  pause: pauseSchema.exactOptional().describe('Details of that pause. Absent if there is none.'),
-  breaker: z
-    .enum(['closed', 'open', 'half_open'])
-    .describe('State of its breaker, the worst if there are several pools.'),
-  breaker_until: instant
-    .nullable()
-    .describe('Time at which an open breaker admits the first probe. null if it is not open.'),
-  about: callScopeSchema
-    .exactOptional()
-    .describe(
-      'Calls to which `paused_until`, `breaker` and a learned `limit` of this member apply. Absent if they apply to all of its calls.',
-    ),
-  out: outSchema
-    .nullable()
-    .describe(
-      'The refusal that ejected the member, one of them if several pools ejected it. null if the member is not ejected.',
-    ),
-  rates: z
-    .record(z.string(), rateStatusSchema)
-    .nullable()
-    .describe(
-      'Request and token limits. null if there are several pools, which each have their own.',
-    ),
-  spend: memberSpendSchema
-    .nullable()
-    .describe('Spend. null if there is no budget and no counted spend.'),
-  granted_total: count.describe('Calls granted there since the instance started.'),
-  refused_total: count.describe('Calls that its upstream refused since then.'),
-  input_tokens_total: z.number().describe('Input tokens since then.'),
-  output_tokens_total: z.number().describe('Output tokens since then.'),
-  cost_usd_total: z.number().meta({ description: 'Cost of its calls since then.', unit: 'USD' }),
   retired: z
     .literal(true)
     .exactOptional()
@@ -225,253 +200,93 @@ export const limitsSeenSchema = z.object({
 });
 
 /** Figures of the last hour. They come from the history, so they outlive a reset. */
-const lastHourSchema = z
-  .object({
-    granted: count.describe('Number of granted calls.'),
-    rejected: totals.describe('Calls rejected by Headgate, by reason.'),
-    refusals: totals.describe('Refusals of the upstream, by kind.'),
-    // Lists of numbers, because every message of the feed contains them for every group.
-    steps: z
-      .object({
-        refused: z
-          .array(count.nullable())
-          .describe(
-            'Refusals of the upstream because of its limits. null before the group recorded anything.',
-          ),
-        wait_p95_ms: z.array(ms.nullable()).meta({
-          description: '95th percentile of the waits. null if no call was granted.',
-          unit: 'ms',
-        }),
-      })
-      .describe(
-        'The same hour in 12 steps of five clock minutes, the current one last. Empty if there was no activity.',
-      ),
-  })
-  .describe(
-    'The last 60 clock minutes, including the current one. For an idle group, the hour of its last use, until that is an hour ago.',
-  );
+const lastHourSchema = z.object({
+  granted: count.describe('Number of granted calls.'),
+  rejected: totals.describe('Calls rejected by Headgate, by reason.'),
+  refusals: totals.describe('Refusals of the upstream, by kind.'),
+  // Lists of numbers, because every message of the feed contains them for every group.
+  steps: z
+    .object({
+      refused: z
+        .array(count.nullable())
+        .describe(
+          'Refusals of the upstream because of its limits. null before the group recorded anything.',
+        ),
+      wait_p95_ms: z.array(ms.nullable()).meta({
+        description: '95th percentile of the waits. null if no call was granted.',
+        unit: 'ms',
+      }),
+    })
+    .describe(
+      'The same hour in 12 steps of five clock minutes, the current one last. Empty if there was no activity.',
+    ),
+});
 
 /** Time that `lately` covers, and time for which a pool counts as failing after its last failed call. */
 export const NOTHING_LATELY_AFTER_MS = 600_000;
 export const NOT_FAILING_AFTER_MS = 120_000;
 
 /** Results of recent calls, by clock minutes. */
-const latelySchema = z
-  .object({
-    served: count.describe('Calls served in the last 10 minutes.'),
-    served_at: instant
-      .nullable()
-      .describe(
-        'End of the last minute in which a call was served. null if there is none in the 10 minutes.',
-      ),
-    failing_since: instant
-      .nullable()
-      .describe(
-        'Start of the first minute after `served_at` in which a call failed, was refused or was answered with an error status. null if there is none.',
-      ),
-    failed_at: instant
-      .nullable()
-      .describe(
-        'End of the last such minute, or now if it is the current one. null if there is none.',
-      ),
-    is_failing: z
-      .boolean()
-      .describe(
-        'Whether calls currently fail: none was served for at least a minute, and the last failure is less than 2 minutes ago. A failure is a call that failed, was refused or was answered with an error status.',
-      ),
-    refusals: totals.describe('Refusals of the upstream since `failing_since`, by kind.'),
-    rejected: totals.describe('Calls rejected by Headgate since then, by reason.'),
-    ended: totals.describe(
-      'Calls that ended since then, by outcome: `failed`, `refused` by the upstream, `cancelled` by their callers, or `unused`.',
-    ),
-    answered_errors: totals
-      .exactOptional()
-      .describe(
-        'Calls since then that the upstream answered with an error status that concerns neither its limits nor its health, by status, such as `401`. Some are combined, such as `4xx`. Absent if there are none.',
-      ),
-  })
-  .describe('Results of the calls of the last 10 minutes.');
-
-/** The meaning of `stalled_ms`. */
-export const STALLED =
-  'Time since the last call ended, if calls hold slots and none has ended for so long that waits cannot be estimated. null otherwise. The longest if there are several pools.';
-
-/** The state of a pool except its name. Figures of several pools are added up. */
-export const gaugesSchema = z.object({
-  limit: limitStatusSchema.describe('Slot limit. In a split group, that of each partition.'),
-  in_use: count.meta({ description: 'Slots that calls hold.', unit: 'slots' }),
-  cooling: count.meta({
-    description: 'Slots in cool-down: briefly unavailable after their call.',
-    unit: 'slots',
-  }),
-  cooldown_ms: ms.meta({
-    description:
-      'How long a slot stays unavailable after a successful call, as configured, or as learned if the upstream still counts calls that have ended. The longest if there are several pools.',
-    unit: 'ms',
-  }),
-  unclaimed: count.meta({
-    description:
-      'Orphaned slots: granted before the last reset of this pool, and neither reclaimed nor expired since. They are not free, and not part of `in_use`.',
-    unit: 'slots',
-  }),
-  unclaimed_until: instant
+const latelySchema = z.object({
+  served: count.describe('Calls served in the last 10 minutes.'),
+  served_at: instant
     .nullable()
     .describe(
-      'Time at which orphaned slots expire unless their calls reclaim them. null if there are none.',
+      'End of the last minute in which a call was served. null if there is none in the 10 minutes.',
     ),
-  lent: count.meta({
-    description:
-      'Prefetched slots: held by Workers for their next calls, and not in use. The figure is up to a second old. They are not free, and not part of `in_use`.',
-    unit: 'slots',
-  }),
-  queued: count.meta({ description: 'Number of queued calls.', unit: 'calls' }),
-  queued_by_lane: z
-    .object({
+  failing_since: instant
+    .nullable()
+    .describe(
+      'Start of the first minute after `served_at` in which a call failed, was refused or was answered with an error status. null if there is none.',
+    ),
+  failed_at: instant
+    .nullable()
+    .describe(
+      'End of the last such minute, or now if it is the current one. null if there is none.',
+    ),
+  is_failing: z
+    .boolean()
+    .describe(
+      'Whether calls currently fail: none was served for at least a minute, and the last failure is less than 2 minutes ago. A failure is a call that failed, was refused or was answered with an error status.',
+    ),
+  refusals: totals.describe('Refusals of the upstream since `failing_since`, by kind.'),
+  rejected: totals.describe('Calls rejected by Headgate since then, by reason.'),
+  ended: totals.describe(
+    'Calls that ended since then, by outcome: `failed`, `refused` by the upstream, `cancelled` by their callers, or `unused`.',
+  ),
+  answered_errors: totals
+    .exactOptional()
+    .describe(
+      'Calls since then that the upstream answered with an error status that concerns neither its limits nor its health, by status, such as `401`. Some are combined, such as `4xx`. Absent if there are none.',
+    ),
+});
+
+/** The state of a pool except its name. Figures of several pools are added up. */
+export const gaugesSchema = z.object(
+  fieldsOf(GAUGES, {
+    ...SHAPES,
+    flag: z.boolean(),
+    tally: totals,
+    word: z.string(),
+    affinity: affinityStatusSchema,
+    budget: z.object({
+      window: z.enum(['hour', 'day', 'month']).describe('Period in UTC.'),
+      limit_usd: z.number().meta({ description: 'The budget.', unit: 'USD' }),
+    }),
+    lanes: z.object({
       high: count.meta({ description: 'Queued calls of lane `high`.', unit: 'calls' }),
       normal: count.meta({ description: 'Queued calls of lane `normal`.', unit: 'calls' }),
       low: count.meta({ description: 'Queued calls of lane `low`.', unit: 'calls' }),
-    })
-    .describe('Queued calls by lane.'),
-  waiting_for: totals
-    .exactOptional()
-    .describe(
-      'Queued calls by their current wait reason, counting the first 2,000 of each pool. Absent if there are none.',
-    ),
-  needed_elsewhere: totals
-    .exactOptional()
-    .describe(
-      'Number of queued calls, by the other pools in which they also need slots and hold none yet. Absent if there are none.',
-    ),
-  stalled_ms: ms.nullable().meta({
-    description: STALLED,
-    unit: 'ms',
+    }),
+    last_hour: lastHourSchema,
+    lately: latelySchema,
+    limits_seen: z.array(limitsSeenSchema),
+    members: z.array(memberStatusSchema),
+    scopes: z.array(scopeStatusSchema).max(SCOPES_SHOWN_MAX),
+    spend: spendStatusSchema,
+    upstreams: z.array(upstreamCallsSchema),
   }),
-  oldest_wait_ms: ms.meta({
-    description: 'Age of the oldest queued call. 0 if the queue is empty.',
-    unit: 'ms',
-  }),
-  wait_p50_ms: ms.nullable().meta({
-    description:
-      'Median wait of the calls granted in the last five minutes. null if there were none.',
-    unit: 'ms',
-  }),
-  wait_p95_ms: ms.nullable().meta({
-    description: '95th percentile of those waits. null if there were none.',
-    unit: 'ms',
-  }),
-  paused: z.boolean().describe('Whether an operator paused it.'),
-  paused_until: instant
-    .nullable()
-    .describe(
-      'Time at which the upstream backoff ends, after a refusal or because a limit is nearly used up. null if there is none.',
-    ),
-  pause: pauseSchema
-    .exactOptional()
-    .describe(
-      'Details of that pause, the longest if there are several pools. Absent if there is none.',
-    ),
-  breaker: z
-    .enum(['closed', 'open', 'half_open'])
-    .describe('State of the breaker, the worst if there are several pools.'),
-  breaker_until: instant
-    .nullable()
-    .describe('Time at which an open breaker admits the first probe. null if it is not open.'),
-  about: callScopeSchema
-    .exactOptional()
-    .describe(
-      'Calls to which `paused_until`, `breaker` and a learned `limit` apply. Other calls start immediately. Absent if they apply to all calls of the pool.',
-    ),
-  scopes: z
-    .array(scopeStatusSchema)
-    .max(SCOPES_SHOWN_MAX)
-    .exactOptional()
-    .describe(
-      'State by scope: the calls of a model, a service tier, or a caller’s own key. A scope holds back only its own calls. At most 64: scopes that stop calls first, then the latest refusal first. Absent if there are none.',
-    ),
-  refusals_total: totals.describe(
-    'Refusals of the upstream since the instance started, by kind. For a known period, use `last_hour`.',
-  ),
-  rates: z
-    .record(z.string(), rateStatusSchema)
-    .nullable()
-    .describe(
-      'Request and token limits, by their names in the configuration. null if there are several pools, which each have their own.',
-    ),
-  spend: spendStatusSchema
-    .nullable()
-    .describe(
-      'Spend in the current UTC hour, day and month. null if there is no budget and no counted spend.',
-    ),
-  draining: z.boolean().describe('Whether new calls are rejected.'),
-  dry_run: z
-    .boolean()
-    .describe('Whether the group is in a dry run: it decides and counts, but starts every call.'),
-  granted_total: count.describe('Calls granted since the instance started.'),
-  rejected_total: totals.describe('Calls rejected since then, by reason.'),
-  would_wait_total: count.describe(
-    'In a dry run, calls that would not have been granted immediately.',
-  ),
-  expired_total: count.describe(
-    'Leases that expired because their holder was gone, since the instance started.',
-  ),
-  resurrected_total: count.describe(
-    'Calls that resumed an expired lease, and first calls of new keys of an account, since the instance started.',
-  ),
-  passed_unlimited_total: count.describe(
-    'Calls that passed without a slot while the group was unreachable.',
-  ),
-  passed_unlimited_at: z.iso
-    .datetime()
-    .exactOptional()
-    .describe('Time at which such calls were last reported to the group. Absent if none were.'),
-  members: z
-    .array(memberStatusSchema)
-    .exactOptional()
-    .describe('Members where its calls run. Absent if the group has none.'),
-  affinity: affinityStatusSchema
-    .exactOptional()
-    .describe('Affinity of calls since the instance started. Absent if the group has no members.'),
-  upstreams: z
-    .array(upstreamCallsSchema)
-    .describe(
-      'Upstreams of its calls, at most 32 per pool. They survive a reset, except for the last seconds before it.',
-    ),
-  limits_seen: z
-    .array(limitsSeenSchema)
-    .exactOptional()
-    .describe(
-      'Limits that upstreams reported in headers, at most 16 per pool. Absent if there are none.',
-    ),
-  budget_spent: z
-    .object({
-      window: z.enum(['hour', 'day', 'month']).describe('Period in UTC.'),
-      limit_usd: z.number().meta({ description: 'The budget.', unit: 'USD' }),
-    })
-    .nullable()
-    .describe(
-      'Budget that causes rejections, because it is spent or did not cover the last call. null if there is none.',
-    ),
-  rate_used_up: z
-    .string()
-    .nullable()
-    .describe(
-      'Name of the request or token limit that calls wait for, or that has no room for the next call. null if there is none.',
-    ),
-  last_hour: lastHourSchema,
-  lately: latelySchema
-    .exactOptional()
-    .describe('Results of the calls of the last 10 minutes. Absent if there were none.'),
-  as_of: instant
-    .exactOptional()
-    .describe(
-      'Time at which an idle group reported this status. The group has not been used since, and this request did not wake it. Limits, remaining amounts, spend and ages are current. All other values are as reported. Absent if the group was queried now, or was never used.',
-    ),
-  idle_ms: ms.meta({
-    description:
-      'Time since a call last held or waited for a slot, accurate to a minute. 0 while one does.',
-    unit: 'ms',
-  }),
-});
+);
 
 const poolStatusSchema = gaugesSchema.extend({
   group: z.string().describe('Name of the group.'),

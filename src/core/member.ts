@@ -41,7 +41,7 @@ export interface Member extends Limiter {
 }
 
 /** Counts since the instance started. */
-interface MemberTotals {
+export interface MemberTotals {
   granted: number;
   refused: number;
   inputTokens: number;

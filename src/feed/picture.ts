@@ -1,10 +1,16 @@
-import { DETAIL_ROWS_MAX, withoutAges, type PoolReport } from '../contract/rpc/feed-rpc.ts';
+import { slotsTaken } from '../contract/gauges.ts';
+import {
+  AGEING_GAUGES,
+  DETAIL_ROWS_MAX,
+  withoutAges,
+  type PoolReport,
+} from '../contract/rpc/feed-rpc.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import { instant } from '../core/words/ids.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { groupNames, namesWithWaiting, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
-import { withMembers } from '../overview/unused-members.ts';
+import { withMembers } from '../overview/unused-group.ts';
 import { groupsNeeded } from '../overview/waiting.ts';
 import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts';
 
@@ -208,23 +214,16 @@ function isOlder(one: PoolReply<PoolReport>, known: PoolReply<PoolReport> | unde
 }
 
 /**
- * Ages a status. A silent pool is unchanged, except that its waiters have waited longer or it has been idle for longer.
+ * Ages a status. A silent pool is unchanged, except for the gauges that grow with time.
  */
 function aged(status: PoolStatus, sinceMs: number): PoolStatus {
-  const {
-    in_use,
-    cooling,
-    unclaimed: orphaned,
-    lent,
-    queued,
-    oldest_wait_ms,
-    idle_ms,
-    stalled_ms: stalledMs,
-  } = status;
-  return {
-    ...status,
-    ...(stalledMs !== null && { stalled_ms: stalledMs + sinceMs }),
-    oldest_wait_ms: queued > 0 ? oldest_wait_ms + sinceMs : oldest_wait_ms,
-    idle_ms: in_use + cooling + orphaned + lent + queued === 0 ? idle_ms + sinceMs : idle_ms,
-  };
+  const isQueueing = status.queued > 0;
+  const isIdle = slotsTaken(status) + status.queued === 0;
+  const isAgeing = { always: true, queued: isQueueing, idle: isIdle };
+  const ages: Partial<Record<keyof PoolStatus, number>> = {};
+  for (const { name, ages: when } of AGEING_GAUGES) {
+    const ms = status[name];
+    if (ms !== null && isAgeing[when]) ages[name] = ms + sinceMs;
+  }
+  return { ...status, ...ages } as PoolStatus;
 }

@@ -1,3 +1,4 @@
+import { slotsTaken } from '../contract/gauges.ts';
 import type { Lately, PoolStatus } from '../contract/status.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { isHolding } from '../routing/scopes-shown.ts';
@@ -84,14 +85,10 @@ function isPartlyPaused({ about, breaker, paused_until: until, scopes = [] }: St
 /** Whether the slots of all pools are in use, or those of one pool with queued calls. */
 function isFull(pools: readonly StateGauges[]): boolean {
   if (pools.some((pool) => pool.queued > 0 && freeOf(pool) <= 0)) return true;
-  const isAnyUsed = pools.some((pool) => takenOf(pool) > 0);
+  const isAnyUsed = pools.some((pool) => slotsTaken(pool) > 0);
   return isAnyUsed && pools.every((pool) => freeOf(pool) <= 0);
 }
 
 function freeOf(pool: StateGauges): number {
-  return (pool.limit.effective ?? Infinity) - takenOf(pool);
-}
-
-function takenOf({ in_use, cooling, unclaimed: orphaned, lent }: StateGauges): number {
-  return in_use + cooling + orphaned + lent;
+  return (pool.limit.effective ?? Infinity) - slotsTaken(pool);
 }

@@ -1,5 +1,6 @@
 import { isHeld, switchesInForce, switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
+import { GAUGES, slotsTaken } from '../contract/gauges.ts';
 import type { PoolStatus, SpendStatus } from '../contract/status.ts';
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import type { RefusalCount } from '../contract/refusals.ts';
@@ -15,7 +16,7 @@ import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { stateOf } from './group-state.ts';
-import { latest, longest, longestPause, smallest, sumUp, worstBreaker } from './joins.ts';
+import { joinRows, longestPause, smallest, sumUp } from './joins.ts';
 import { joinLastHours } from './last-hours.ts';
 import { joinLately, withRefusedHere } from './last-minutes.ts';
 import { joinMembers } from './join-members.ts';
@@ -23,7 +24,6 @@ import { joinUpstreams } from './upstream-calls.ts';
 import { joinLimitsSeen } from './limits-seen.ts';
 import type { PoolReply } from './pools.ts';
 import { upstreamsOfGroup } from './upstream-health.ts';
-import { joinWaiting } from './waiting.ts';
 
 type PoolGauges = Omit<PoolStatus, 'group' | 'partition'>;
 
@@ -77,8 +77,7 @@ function kindOf(name: string, group: GroupConfig | null): GroupStatus['kind'] {
 /** Whether a pool holds calls. An unreachable pool counts as busy, because it may hold some. */
 function isBusy(one: PoolReply<PoolStatus>): boolean {
   if ('error' in one) return true;
-  const { in_use, cooling, unclaimed: orphaned, lent, queued } = one.answer;
-  return in_use + cooling + orphaned + lent + queued > 0;
+  return slotsTaken(one.answer) + one.answer.queued > 0;
 }
 
 /** Returns the limit of each pool. Where pools differ for a moment, the smallest limit is shown. */
@@ -112,72 +111,35 @@ function isDefined({ configured, effective, source }: PoolGauges['limit']): bool
   return !(source === 'configured' && configured === null && effective === 0);
 }
 
-/** Fields that apply to the whole group and are not added up. */
+/** Fields that the configuration of a group determines. */
 type GroupWideField = 'limit' | 'paused' | 'draining' | 'dry_run';
 
 type GroupTotals = Omit<PoolGauges, GroupWideField | 'stalled_ms'> &
   Pick<GroupStatus, 'stalled_ms'>;
 
+/** Joins the pools of a group. The rules here are those of the rows without a join. */
 function totals(all: readonly PoolStatus[]): GroupTotals {
   const pools = separateMembers(separateAbout(all));
-  const sum = (of: (pool: PoolStatus) => number) =>
-    pools.reduce((total, pool) => total + of(pool), 0);
+  const { stalled_ms: stalledMs, ...joined } = joinRows(GAUGES, pools);
   const [first, second] = pools;
   return {
-    in_use: sum((pool) => pool.in_use),
-    cooling: sum((pool) => pool.cooling),
-    cooldown_ms: Math.max(0, ...pools.map((pool) => pool.cooldown_ms)),
-    unclaimed: sum((pool) => pool.unclaimed),
-    unclaimed_until: latest(pools.map((pool) => pool.unclaimed_until)),
-    lent: sum((pool) => pool.lent),
-    queued: sum((pool) => pool.queued),
-    queued_by_lane: {
-      high: sum((pool) => pool.queued_by_lane.high),
-      normal: sum((pool) => pool.queued_by_lane.normal),
-      low: sum((pool) => pool.queued_by_lane.low),
-    },
-    ...joinWaiting(pools),
-    oldest_wait_ms: Math.max(0, ...pools.map((pool) => pool.oldest_wait_ms)),
-    wait_p50_ms: longest(pools.map((pool) => pool.wait_p50_ms)),
-    wait_p95_ms: longest(pools.map((pool) => pool.wait_p95_ms)),
+    ...joined,
+    // Without a pool, it is unknown whether calls end.
+    ...(first !== undefined && { stalled_ms: stalledMs }),
     ...longestPause(pools),
-    breaker: worstBreaker(pools),
-    breaker_until: latest(pools.map((pool) => pool.breaker_until)),
     ...joinAbout(pools),
     ...joinScopes(pools.flatMap(({ scopes }) => scopes ?? [])),
-    refusals_total: sumUp(pools.map((pool) => pool.refusals_total)),
     rates: second === undefined ? (first?.rates ?? {}) : null,
     spend: spendOf(pools.flatMap(({ spend }) => spend ?? [])),
-    granted_total: sum((pool) => pool.granted_total),
-    rejected_total: sumUp(pools.map((pool) => pool.rejected_total)),
-    would_wait_total: sum((pool) => pool.would_wait_total),
-    expired_total: sum((pool) => pool.expired_total),
-    resurrected_total: sum((pool) => pool.resurrected_total),
-    passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
-    ...joinPassedAt(pools),
     ...joinMembers(pools),
     ...joinLimitsSeen(pools),
     upstreams: joinUpstreams(pools.flatMap(({ upstreams }) => upstreams)),
     budget_spent: pools.every((pool) => pool.budget_spent !== null)
       ? (first?.budget_spent ?? null)
       : null,
-    rate_used_up: pools.flatMap((pool) => pool.rate_used_up ?? [])[0] ?? null,
     last_hour: joinLastHours(pools.map((pool) => pool.last_hour)),
     ...joinLately(pools.flatMap(({ lately }) => lately ?? [])),
-    ...asOf(pools),
-    idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),
   };
-}
-
-function joinPassedAt(pools: readonly PoolStatus[]): Pick<PoolStatus, 'passed_unlimited_at'> {
-  const last = latest(pools.flatMap(({ passed_unlimited_at: at }) => at ?? []));
-  return last === null ? {} : { passed_unlimited_at: last };
-}
-
-/** Returns the time of the oldest report, if some pools are idle. */
-function asOf(pools: readonly PoolStatus[]): Pick<PoolStatus, 'as_of'> {
-  const [oldest] = pools.flatMap(({ as_of: at }) => at ?? []).toSorted();
-  return oldest === undefined ? {} : { as_of: oldest };
 }
 
 function spendOf(all: readonly SpendStatus[]): SpendStatus | null {

@@ -1,6 +1,7 @@
+import { MEMBER_GAUGES } from '../contract/gauges.ts';
 import type { MemberStatus, PoolStatus } from '../contract/status.ts';
 import { joinAbout } from '../routing/scopes-shown.ts';
-import { latest, longestPause, smallest, worstBreaker } from './joins.ts';
+import { joinRows, longestPause, smallest } from './joins.ts';
 
 export function joinMembers(
   pools: readonly PoolStatus[],
@@ -28,20 +29,10 @@ function joined(all: readonly MemberStatus[]): MemberStatus[] {
       ...withoutPause(first),
       ...joinAbout(all),
       limit: { ...first.limit, effective: smallest(all.map(({ limit }) => limit.effective)) },
-      in_use: sum(all, (each) => each.in_use),
-      cooling: sum(all, (each) => each.cooling),
-      unclaimed: sum(all, (each) => each.unclaimed),
+      ...joinRows(MEMBER_GAUGES, all),
       ...longestPause(all),
-      breaker: worstBreaker(all),
-      breaker_until: latest(all.map((each) => each.breaker_until)),
-      out: all.flatMap(({ out }) => out ?? [])[0] ?? null,
       rates: null,
       spend: spendOf(all.flatMap(({ spend }) => spend ?? [])),
-      granted_total: sum(all, (each) => each.granted_total),
-      refused_total: sum(all, (each) => each.refused_total),
-      input_tokens_total: sum(all, (each) => each.input_tokens_total),
-      output_tokens_total: sum(all, (each) => each.output_tokens_total),
-      cost_usd_total: sum(all, (each) => each.cost_usd_total),
     },
   ];
 }

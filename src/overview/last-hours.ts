@@ -1,14 +1,10 @@
+import { GAUGES } from '../contract/gauges.ts';
 import type { LastHour } from '../contract/status.ts';
 import { longest, sumUp } from './joins.ts';
 
 const HOUR_MS = 3_600_000;
 
-export const NOTHING_LATELY: LastHour = {
-  granted: 0,
-  rejected: {},
-  refusals: {},
-  steps: { refused: [], wait_p95_ms: [] },
-};
+export const NOTHING_LATELY: LastHour = GAUGES.last_hour.unused;
 
 export function joinLastHours(all: readonly LastHour[]): LastHour {
   const length = Math.max(0, ...all.map(({ steps }) => steps.refused.length));

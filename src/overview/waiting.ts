@@ -1,26 +1,8 @@
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import type { PoolStatus } from '../contract/status.ts';
-import { sumUp } from './joins.ts';
 import type { PoolReply } from './pools.ts';
 
 type NeededElsewhere = Pick<PoolStatus, 'needed_elsewhere'>;
-type WaiterGauges = NeededElsewhere & Pick<PoolStatus, 'waiting_for' | 'stalled_ms'>;
-
-/** Joins what the waiters of several pools wait for. Without a pool, it is unknown whether calls end. */
-export function joinWaiting(
-  pools: readonly WaiterGauges[],
-): Omit<WaiterGauges, 'stalled_ms'> & Pick<GroupStatus, 'stalled_ms'> {
-  const causes = pools.flatMap(({ waiting_for: counts }) => (counts === undefined ? [] : [counts]));
-  const needed = pools.flatMap(({ needed_elsewhere: counts }) =>
-    counts === undefined ? [] : [counts],
-  );
-  const stalledMs = pools.flatMap(({ stalled_ms: ms }) => ms ?? []);
-  return {
-    ...(causes.length > 0 && { waiting_for: sumUp(causes) }),
-    ...(needed.length > 0 && { needed_elsewhere: sumUp(needed) }),
-    ...(pools.length > 0 && { stalled_ms: stalledMs.length === 0 ? null : Math.max(...stalledMs) }),
-  };
-}
 
 /**
  * Returns for each group where else its calls are queued. A call of several groups is queued in one of them, and only

@@ -1,3 +1,4 @@
+import { slotsTaken } from '../../../src/contract/gauges.ts';
 import { refusedForLimits } from '../../../src/core/words/signal.ts';
 import { STATES } from './group-state.ts';
 import { slotsOfGroup } from './slots.ts';
@@ -98,20 +99,11 @@ export function byColumn(groups: readonly GroupView[], sort: Sort): readonly str
 
 /** Whether a group is idle: no calls in flight or queued, none in the last hour, and no cost today. */
 export function isIdle(group: GroupView): boolean {
-  const {
-    state,
-    in_use,
-    cooling,
-    unclaimed: orphaned,
-    lent,
-    queued,
-    spend,
-    last_hour: hour,
-  } = group;
+  const { state, queued, spend, last_hour: hour } = group;
   return (
     state === 'flowing' &&
     group.error === undefined &&
-    in_use + cooling + orphaned + lent + queued === 0 &&
+    slotsTaken(group) + queued === 0 &&
     hour.granted + countOf(hour.rejected) + countOf(hour.refusals) === 0 &&
     (spend?.day_usd ?? 0) === 0
   );

@@ -1,3 +1,4 @@
+import { slotsTaken } from '../../../src/contract/gauges.ts';
 import type { GroupView } from './status.ts';
 
 /** Gauges of one pool, or of all pools of a group together. */
@@ -29,15 +30,10 @@ export interface Slots {
 }
 
 /** Slots of one pool. After a limit was lowered, more may be in use than exist. */
-export function slotsOfPool({
-  limit,
-  in_use: inUse,
-  cooling,
-  unclaimed: orphaned,
-  lent,
-}: SlotGauges): Slots {
+export function slotsOfPool(pool: SlotGauges): Slots {
+  const { limit, in_use: inUse, cooling, unclaimed: orphaned, lent } = pool;
   const held = { inUse, cooling, unclaimed: orphaned, lent };
-  const taken = inUse + cooling + orphaned + lent;
+  const taken = slotsTaken(pool);
   const { effective, configured } = limit;
   if (effective === null) {
     return { ...held, capacity: null, free: null, beyond: 0, ceilingAt: null };

@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import type { Frozen } from '../frozen.ts';
+import { GAUGES } from '../gauges.ts';
 import { GROUP_STATES } from './group-states.ts';
 import { callScopeSchema } from '../scope.ts';
 import {
   gaugesSchema,
   leaseInfoSchema,
   SCOPES_SHOWN_MAX,
-  STALLED,
   upstreamCallsSchema,
   waiterInfoSchema,
 } from '../status.ts';
@@ -89,9 +89,10 @@ export const groupStatusSchema = z
         'State of the group, as on the dashboard. `flowing`: calls start as usual. `broken`: the breaker is not closed. `refused by upstream`: the upstream refused all calls of the last minute, or answered them with an error status. `nothing served`: all calls of the last minute failed for another reason (see `lately`). `full`: all slots are in use. `partly paused`: the upstream refuses a model, service tier or key (see `scopes` and `about`), and all other calls start as usual. `rate limited`: see `rate_used_up`. `budget spent`: see `budget_spent`. `limit.source` shows whether the limit is learned.',
       ),
     ...gaugesSchema.shape,
-    stalled_ms: gaugesSchema.shape.stalled_ms
-      .exactOptional()
-      .meta({ description: `${STALLED} Absent if no pool responded.`, unit: 'ms' }),
+    stalled_ms: gaugesSchema.shape.stalled_ms.exactOptional().meta({
+      description: `${GAUGES.stalled_ms.description} Absent if no pool responded.`,
+      unit: 'ms',
+    }),
     waiting_elsewhere: waitingElsewhereSchema
       .exactOptional()
       .describe(

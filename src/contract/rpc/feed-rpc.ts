@@ -1,4 +1,5 @@
 import type { Attention } from '../attention.ts';
+import { GAUGES, type GaugeRow } from '../gauges.ts';
 import type { Warning } from '../warnings.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
 
@@ -59,15 +60,22 @@ export interface FeedRpc {
   warned(warning: Warning): Promise<void>;
 }
 
+/** Gauges that grow with time alone. */
+export const AGEING_GAUGES = Object.entries<Pick<GaugeRow, 'shape' | 'ages'>>(GAUGES).flatMap(
+  ([name, { ages }]) => (ages === undefined ? [] : [{ name: name as AgeingGauge, ages }]),
+);
+
+type AgeingGauge = {
+  [Name in keyof typeof GAUGES]: 'ages' extends keyof (typeof GAUGES)[Name] ? Name : never;
+}[keyof typeof GAUGES];
+
 /** Fields that change with time alone, and need no report. */
 const AGES: ReadonlySet<string> = new Set([
+  ...AGEING_GAUGES.map(({ name }) => name),
   'at',
-  'idle_ms',
-  'oldest_wait_ms',
   'age_ms',
   'waited_ms',
   'estimate_ms',
-  'stalled_ms',
 ]);
 
 /**

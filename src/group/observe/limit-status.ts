@@ -15,14 +15,7 @@ const SPENDERS_SHOWN = 20;
 
 type LimitStatus = Pick<
   PoolStatus,
-  | 'limit'
-  | 'paused_until'
-  | 'pause'
-  | 'breaker'
-  | 'breaker_until'
-  | 'refusals_total'
-  | 'rates'
-  | 'spend'
+  'limit' | 'paused_until' | 'pause' | 'breaker' | 'breaker_until' | 'rates' | 'spend'
 >;
 
 /** Returns a pool's limits, what is left of them, and what its upstream reported. */
@@ -31,12 +24,11 @@ export function limitStatus(
   state: GroupState,
   now: InstantMs,
 ): LimitStatus {
-  const { controls, totals } = state;
+  const { controls } = state;
   return {
     ...(isSplit(state)
       ? limitOfMembers(definition, state, now)
       : limitOfSole(definition, state, now)),
-    refusals_total: { ...totals.refusals },
     rates: rateStatuses(controls.rates, state.settings.rates, now),
     spend: spendOf(state, now),
   };

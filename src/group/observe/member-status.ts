@@ -1,4 +1,5 @@
 import { memberIdOf } from '../../contract/config/members.ts';
+import { MEMBER_GAUGES } from '../../contract/gauges.ts';
 import type { MemberStatus, PoolStatus } from '../../contract/status.ts';
 import { heldAtMember, memberSlotsLearned } from '../../core/capacity.ts';
 import type { Member } from '../../core/member.ts';
@@ -9,8 +10,11 @@ import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
 import { rateStatuses } from '../../routing/group-rates.ts';
 import type { Definition } from '../definition.ts';
 import { amountsSpent } from './amounts-spent.ts';
+import { counterReader } from './counters.ts';
 import { pauseStatus } from './pause-status.ts';
 import { aboutOf } from './scope-status.ts';
+
+const readCounters = counterReader(MEMBER_GAUGES);
 
 /** Returns the members of a pool: the configured ones, and removed ones with running calls. */
 export function membersStatus(
@@ -61,11 +65,7 @@ function statusOf(member: Member, now: InstantMs): Omit<MemberStatus, 'upstream'
     out: outOf(outage),
     rates: rateStatuses(controls.rates, settings.rates, now),
     spend: amountsSpent(member, now),
-    granted_total: totals.granted,
-    refused_total: totals.refused,
-    input_tokens_total: totals.inputTokens,
-    output_tokens_total: totals.outputTokens,
-    cost_usd_total: totals.usd,
+    ...readCounters(totals),
   };
 }
 

@@ -1,4 +1,5 @@
 import { directoryOf, feedOf, type Env } from '../../env.ts';
+import { METRICS_ONLY } from '../../contract/gauges.ts';
 import type { PoolReport } from '../../contract/rpc/feed-rpc.ts';
 import type { CallQuery, CallsFound, StoredCall } from '../../contract/calls.ts';
 import type { CallLogConfig } from '../../contract/config/call-log.ts';
@@ -16,6 +17,7 @@ import { isInUse } from '../idleness.ts';
 import type { IdleRow } from '../bound-store.ts';
 import { CallLog } from './call-log.ts';
 import { CallRows } from './call-rows.ts';
+import { counterReader } from './counters.ts';
 import { FeedLink } from './feed-link.ts';
 import { HistoryRows } from './history-rows.ts';
 import { History, waitQuantiles } from './history.ts';
@@ -27,6 +29,8 @@ import { ViolationLog } from './violation-log.ts';
 import { Warnings } from './warnings.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { deliverWarning, webhookDependencies } from '../../runtime/webhook.ts';
+
+const readCounters = counterReader(METRICS_ONLY);
 
 interface WatchedPool {
   readonly env: Env;
@@ -217,17 +221,8 @@ export class Observation {
       status,
       waits: totals.wait,
       holds: totals.hold,
-      granted_again_total: totals.grantedAgain,
-      left_total: totals.left,
-      moved_total: totals.moved,
-      ended_total: totals.ended,
-      cut_total: totals.cut,
-      reports_total: totals.reports,
-      input_tokens_total: totals.inputTokens,
-      output_tokens_total: totals.outputTokens,
-      cost_usd_total: totals.usd,
+      ...readCounters(totals),
       warnings_total: this.#warnings.totals(),
-      violations_total: totals.violations,
       ...slotsByKind(this.#state),
       ...queuedByScope(this.#state, now),
     };

@@ -1,3 +1,4 @@
+import { GAUGES } from '../../contract/gauges.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
 import { DETAIL_ROWS_MAX, type PoolDetail } from '../../contract/rpc/feed-rpc.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
@@ -9,11 +10,14 @@ import { capOf } from '../../core/order.ts';
 import type { GroupState } from '../../core/state.ts';
 import { outlookOf, stalledMs, waitReason } from '../../core/wait-reason.ts';
 import type { Definition, PoolIdentity } from '../definition.ts';
+import { counterReader } from './counters.ts';
 import { limitStatus } from './limit-status.ts';
 import { membersStatus } from './member-status.ts';
 import { scopesStatus, shownScope } from './scope-status.ts';
 import { stopsOf } from './stops.ts';
 import { upstreamsStatus } from './upstream-status.ts';
+
+const readCounters = counterReader(GAUGES);
 
 interface ShellFigures extends Pick<
   PoolStatus,
@@ -59,11 +63,7 @@ export function poolStatus(
     ...scopesStatus(state, now),
     draining: settings.isDraining,
     dry_run: settings.isDryRun,
-    granted_total: totals.granted,
-    rejected_total: { ...totals.rejected },
-    would_wait_total: totals.wouldWait,
-    expired_total: totals.expired,
-    resurrected_total: totals.resurrected,
+    ...readCounters(totals),
     passed_unlimited_total: passedUnlimited,
     ...(passedAt !== null && { passed_unlimited_at: new Date(passedAt).toISOString() }),
     ...membersStatus(definition, state, now),

@@ -1,13 +1,8 @@
+import type { GaugeRow } from '../../contract/gauges.ts';
+import type { MetricFamily } from '../../contract/metric.ts';
 import { BOUNDS_MS, type Histogram } from '../../core/parts/histogram.ts';
 
-/** One metric with all its series, which the text format of Prometheus groups together. */
-export interface Family {
-  /** Without suffixes such as `_total` or `_bucket`. */
-  readonly name: string;
-  readonly type: 'gauge' | 'counter' | 'histogram';
-  readonly help: string;
-  readonly join: 'sum' | 'max' | 'min';
-}
+type MetricRow = Pick<GaugeRow, 'shape' | 'metric' | 'label' | 'labels'>;
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -27,10 +22,10 @@ const SUFFIX = { gauge: '', counter: '_total' } as const;
  */
 export class Exposition {
   /** By family, in the order of the first sample, and then by the text before the value. */
-  readonly #samples = new Map<Family, Map<string, number>>();
+  readonly #samples = new Map<MetricFamily, Map<string, number>>();
 
   add(
-    family: Family & { readonly type: keyof typeof SUFFIX },
+    family: MetricFamily & { readonly type: keyof typeof SUFFIX },
     labels: Labels,
     value: number,
   ): void {
@@ -39,7 +34,7 @@ export class Exposition {
 
   /** Adds one series for each key of `values`. The key is the value of the label `label`. */
   addEach(
-    family: Family & { readonly type: keyof typeof SUFFIX },
+    family: MetricFamily & { readonly type: keyof typeof SUFFIX },
     labels: Labels,
     label: string,
     values: Readonly<Record<string, number>>,
@@ -49,8 +44,23 @@ export class Exposition {
     }
   }
 
+  /** Adds the samples of a table of gauges. Rows without a metric or a value have none. */
+  addRows(
+    rows: Readonly<Record<string, MetricRow>>,
+    labels: Labels,
+    figures: Readonly<Record<string, unknown>>,
+  ): void {
+    for (const [name, { shape, metric, label, labels: fixed }] of Object.entries(rows)) {
+      const value = figures[name];
+      if (metric === undefined || value === undefined || value === null) continue;
+      const own = { ...labels, ...fixed };
+      if (label !== undefined) this.addEach(metric, own, label, value as Record<string, number>);
+      else this.add(metric, own, shape === 'ms' ? Number(value) / 1_000 : Number(value));
+    }
+  }
+
   /** Adds a histogram of durations, in seconds by Prometheus convention. */
-  addHistogram(family: Family, labels: Labels, { counts, sumMs }: Readonly<Histogram>): void {
+  addHistogram(family: MetricFamily, labels: Labels, { counts, sumMs }: Readonly<Histogram>): void {
     let cumulative = 0;
     for (const [bucket, count] of counts.entries()) {
       cumulative += count;
@@ -79,7 +89,7 @@ export class Exposition {
     return `${lines.join('\n')}\n`;
   }
 
-  #put(family: Family, series: string, value: number): void {
+  #put(family: MetricFamily, series: string, value: number): void {
     const samples = this.#samples.get(family) ?? new Map<string, number>();
     this.#samples.set(family, samples);
     const known = samples.get(series);

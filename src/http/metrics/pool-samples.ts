@@ -1,3 +1,4 @@
+import { GAUGES, MEMBER_GAUGES, METRICS_ONLY } from '../../contract/gauges.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { PoolStatus, ScopeStatus } from '../../contract/status.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
@@ -55,30 +56,23 @@ function nameOf({ partition }: PlacedPool): string {
 function addPool(to: Exposition, labels: Labels, one: PoolReply<PoolMetrics>): void {
   to.add(families.POOL_UP, labels, 'answer' in one ? 1 : 0);
   if ('error' in one) return;
-  addGauges(to, labels, one.answer);
-  addCounters(to, labels, one.answer);
-  addMembers(to, labels['group'] ?? '', one.answer.status);
+  const { status } = one.answer;
+  addStates(to, labels, status);
+  to.addRows(GAUGES, labels, status);
+  to.addRows(METRICS_ONLY, labels, one.answer);
+  addMembers(to, labels['group'] ?? '', status);
   to.addHistogram(families.WAIT, labels, one.answer.waits);
   to.addHistogram(families.HOLD, labels, one.answer.holds);
 }
 
-function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
-  const { status } = metrics;
+/** Adds the metrics of a pool that are not the value of one row. */
+function addStates(to: Exposition, labels: Labels, status: PoolStatus): void {
   const { limit, rates, spend } = status;
   const isOfAll = status.about === undefined;
   // A limit learned for only some calls does not apply to the others.
   const slots = isOfAll ? limit.effective : (limit.configured ?? limit.effective);
   if (slots !== null) to.add(families.SLOTS_LIMIT, labels, slots);
   if (limit.configured !== null) to.add(families.SLOTS_LIMIT_CONFIGURED, labels, limit.configured);
-  to.add(families.SLOTS_IN_USE, labels, status.in_use);
-  to.addEach(families.SLOTS_BY_KIND, labels, 'kind', metrics.slots_by_kind ?? {});
-  to.add(families.SLOTS_COOLING, labels, status.cooling);
-  to.add(families.COOLDOWN, labels, status.cooldown_ms / 1_000);
-  to.add(families.SLOTS_ORPHANED, labels, status.unclaimed);
-  to.add(families.SLOTS_PREFETCHED, labels, status.lent);
-  to.addEach(families.QUEUE_LENGTH, labels, 'lane', status.queued_by_lane);
-  to.addEach(families.QUEUE_REASONS, labels, 'reason', status.waiting_for ?? {});
-  to.add(families.QUEUE_OLDEST, labels, status.oldest_wait_ms / 1_000);
   to.addEach(families.PAUSED, labels, 'by', {
     operator: status.paused ? 1 : 0,
     upstream: isOfAll && status.paused_until !== null ? 1 : 0,
@@ -87,7 +81,7 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   for (const state of ['closed', 'half_open', 'open'] as const) {
     to.add(families.BREAKER, { ...labels, state }, breaker === state ? 1 : 0);
   }
-  addScopes(to, labels, metrics);
+  addScopes(to, labels, status);
   for (const [name, rate] of Object.entries(rates ?? {})) {
     to.add(families.RATE_LIMIT, { ...labels, limit: name }, rate.limit);
     to.add(families.RATE_LEFT, { ...labels, limit: name }, rate.left);
@@ -98,13 +92,12 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   to.add(families.RESERVED, labels, spend.reserved_usd);
 }
 
-/** Adds the scopes of a pool that hold calls, each with one cause, and the number of queued calls that they hold. */
-function addScopes(to: Exposition, labels: Labels, { status, queued_by_scope }: PoolMetrics): void {
+/** Adds the scopes of a pool that hold calls, each with one cause. */
+function addScopes(to: Exposition, labels: Labels, status: PoolStatus): void {
   for (const one of holdingScopes(status)) {
     const [scope, by] = [scopeKindOf(one.about), causeOf(one)];
     if (scope !== null && by !== null) to.add(families.SCOPES_STOPPED, { ...labels, scope, by }, 1);
   }
-  to.addEach(families.SCOPE_QUEUED, labels, 'scope', queued_by_scope ?? {});
 }
 
 type Holding = Pick<ScopeStatus, 'about' | 'paused_until' | 'breaker' | 'queued'>;
@@ -134,40 +127,12 @@ function addMembers(to: Exposition, group: string, { members, affinity }: PoolSt
   for (const member of members ?? []) {
     if (member.retired) continue;
     const labels = { group, member: member.id };
-    const { limit, input_tokens_total: input, output_tokens_total: output } = member;
-    if (limit.effective !== null) to.add(families.MEMBER_LIMIT, labels, limit.effective);
-    to.add(families.MEMBER_IN_USE, labels, member.in_use);
+    const { effective } = member.limit;
+    if (effective !== null) to.add(families.MEMBER_LIMIT, labels, effective);
+    to.addRows(MEMBER_GAUGES, labels, member);
     to.add(families.MEMBER_OUT, labels, member.enabled && member.out !== null ? 1 : 0);
-    to.add(families.MEMBER_GRANTED, labels, member.granted_total);
-    to.add(families.MEMBER_REFUSED, labels, member.refused_total);
-    to.addEach(families.MEMBER_TOKENS, labels, 'direction', { input, output });
-    to.add(families.MEMBER_COST, labels, member.cost_usd_total);
   }
   if (affinity === undefined) return;
   const { kept_total: kept, left_total: left, waited_total: waited } = affinity;
   to.addEach(families.AFFINITY, { group }, 'outcome', { kept, left, waited });
-}
-
-function addCounters(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
-  const { status } = metrics;
-  to.add(families.GRANTED, labels, status.granted_total);
-  to.add(families.GRANTED_AGAIN, labels, metrics.granted_again_total);
-  to.addEach(families.REJECTIONS, labels, 'reason', status.rejected_total);
-  to.add(families.LEFT, labels, metrics.left_total);
-  to.add(families.MOVED, labels, metrics.moved_total);
-  const ended = { ...metrics.ended_total, expired: status.expired_total };
-  to.addEach(families.ENDED, labels, 'outcome', ended);
-  to.addEach(families.CUT, labels, 'reason', metrics.cut_total);
-  to.add(families.RESURRECTED, labels, status.resurrected_total);
-  to.addEach(families.REFUSALS, labels, 'kind', status.refusals_total);
-  to.addEach(families.TOKENS, labels, 'direction', {
-    input: metrics.input_tokens_total,
-    output: metrics.output_tokens_total,
-  });
-  to.add(families.COST, labels, metrics.cost_usd_total);
-  to.add(families.PASSED, labels, status.passed_unlimited_total);
-  to.add(families.WOULD_WAIT, labels, status.would_wait_total);
-  to.addEach(families.REPORTS, labels, 'result', metrics.reports_total);
-  to.addEach(families.VIOLATIONS, labels, 'invariant', metrics.violations_total);
-  to.addEach(families.WARNINGS, labels, 'kind', metrics.warnings_total);
 }

@@ -2,7 +2,7 @@ import { groupSchema } from '../../../src/contract/config/group.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
 import { definitionFrom } from '../../../src/group/definition.ts';
 import { poolStatus } from '../../../src/group/observe/status.ts';
-import { NOTHING_LATELY } from '../../../src/overview/last-hours.ts';
+import { UNUSED } from '../../../src/overview/unused-group.ts';
 import type { TestGroup } from '../../support/core-builders.ts';
 
 export const CONFIG = JSON.stringify(
@@ -15,7 +15,7 @@ export function statusOf(group: TestGroup): PoolStatus {
   const seen = {
     wait_p50_ms: null,
     wait_p95_ms: null,
-    last_hour: NOTHING_LATELY,
+    last_hour: UNUSED.last_hour,
     passedUnlimited: 0,
     passedUnlimitedAt: null,
     idleMs: 0,

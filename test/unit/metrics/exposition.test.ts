@@ -1,9 +1,11 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { GAUGES } from '../../../src/contract/gauges.ts';
 import { WARNING_KINDS } from '../../../src/contract/warnings.ts';
 import { emptyHistogram, observe } from '../../../src/core/parts/histogram.ts';
 import { Exposition } from '../../../src/http/metrics/exposition.ts';
 import * as families from '../../../src/http/metrics/families.ts';
+import { ALL_FAMILIES } from './all-families.ts';
 import { parseExposition, type ParsedFamily } from './exposition-parser.ts';
 
 async function read(exposition: Exposition): Promise<ParsedFamily[]> {
@@ -26,7 +28,7 @@ describe('the text format', () => {
     '',
   ])('carries a label of %j', async (value) => {
     const exposition = new Exposition();
-    exposition.add(families.SLOTS_IN_USE, { group: value }, 3);
+    exposition.add(GAUGES.in_use.metric, { group: value }, 3);
     const [family] = await read(exposition);
     expect(family?.samples).toEqual([
       { name: 'headgate_slots_in_use', labels: { group: value }, value: 3 },
@@ -42,7 +44,10 @@ describe('the text format', () => {
 
   it('names a counter and its samples alike, by _total', async () => {
     const exposition = new Exposition();
-    exposition.addEach(families.REJECTIONS, { group: 'g' }, 'reason', { busy: 2, paused: 1 });
+    exposition.addEach(GAUGES.rejected_total.metric, { group: 'g' }, 'reason', {
+      busy: 2,
+      paused: 1,
+    });
     const [family] = await read(exposition);
     expect(family?.name).toBe('headgate_rejections_total');
     expect(family?.samples[0]).toEqual({
@@ -69,8 +74,8 @@ describe('the text format', () => {
       [3, 5, 1],
       [4, 2, 0],
     ] as const) {
-      exposition.add(families.SLOTS_IN_USE, { partition: 'OTHER' }, length);
-      exposition.add(families.QUEUE_OLDEST, { partition: 'OTHER' }, waitS);
+      exposition.add(GAUGES.in_use.metric, { partition: 'OTHER' }, length);
+      exposition.add(GAUGES.oldest_wait_ms.metric, { partition: 'OTHER' }, waitS);
       exposition.add(families.POOL_UP, { partition: 'OTHER' }, up);
     }
     const joined = await read(exposition);
@@ -79,7 +84,7 @@ describe('the text format', () => {
 });
 
 describe('the names', () => {
-  it.each(Object.values(families).map((family) => [family.name, family] as const))(
+  it.each(ALL_FAMILIES.map((family) => [family.name, family] as const))(
     '%s keeps to the conventions',
     (name, { type, help }) => {
       expect(name).toMatch(/^headgate_[a-z]+(_[a-z]+)*$/);
@@ -95,14 +100,14 @@ describe('the names', () => {
     const documented = rows.flatMap(([, cell = '', type]) =>
       [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => `${name} ${type}`),
     );
-    const names = Object.values(families).map(({ name, type }) =>
+    const names = ALL_FAMILIES.map(({ name, type }) =>
       type === 'counter' ? `${name}_total ${type}` : `${name} ${type}`,
     );
     expect(documented.toSorted()).toEqual(names.toSorted());
   });
 
   it('are all different', () => {
-    const names = Object.values(families).map(({ name }) => name);
+    const names = ALL_FAMILIES.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
   });
 });

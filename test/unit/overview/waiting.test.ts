@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { joinWaiting, waitingElsewhere } from '../../../src/overview/waiting.ts';
+import { waitingElsewhere } from '../../../src/overview/waiting.ts';
 import type { PoolReply } from '../../../src/overview/pools.ts';
 import { elsewhereWords, waitWords } from '../../../src/contract/wait-words.ts';
 
@@ -46,26 +46,6 @@ describe('where calls of a group wait', () => {
     ],
   ])('is said in words', (elsewhere, words) => {
     expect(elsewhereWords(elsewhere)).toBe(words);
-  });
-});
-
-describe('what the waiters of several pools wait for', () => {
-  it('is added up, and the longest time without an end counts', () => {
-    expect(
-      joinWaiting([
-        { waiting_for: { slots: 2 }, stalled_ms: 3_000 },
-        { waiting_for: { slots: 1, rates: 4 }, needed_elsewhere: { a: 1 }, stalled_ms: null },
-      ]),
-    ).toEqual({
-      waiting_for: { slots: 3, rates: 4 },
-      needed_elsewhere: { a: 1 },
-      stalled_ms: 3_000,
-    });
-  });
-
-  it('is not known without a pool', () => {
-    expect(joinWaiting([])).toEqual({});
-    expect(joinWaiting([{ stalled_ms: null }])).toEqual({ stalled_ms: null });
   });
 });
 

@@ -9,8 +9,8 @@ import dashboard from '../../../ops/grafana/headgate.json';
 import { REASON_NAMES } from '../../../src/contract/refusals.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { createApp } from '../../../src/http/app.ts';
-import * as families from '../../../src/http/metrics/families.ts';
 import { PARTITIONS_MAX } from '../../../src/http/metrics/pool-samples.ts';
+import { ALL_FAMILIES } from '../../unit/metrics/all-families.ts';
 import { parseExposition, type ParsedFamily } from '../../unit/metrics/exposition-parser.ts';
 import { selectorsOf } from '../../unit/metrics/queries.ts';
 import { pool, request } from '../support/pool.ts';
@@ -140,11 +140,7 @@ describe('the exposition', () => {
 
   it('holds every metric, and none that is not described', async () => {
     const names = (await scraped()).map(({ name }) => name.replace(/_total$/, ''));
-    expect(names.toSorted()).toEqual(
-      Object.values(families)
-        .map(({ name }) => name)
-        .toSorted(),
-    );
+    expect(names.toSorted()).toEqual(ALL_FAMILIES.map(({ name }) => name).toSorted());
   });
 
   it('is in the text format of Prometheus, whatever is asked for, and kept nowhere', async () => {
@@ -285,9 +281,7 @@ describe('the dashboard and the alert rules', () => {
       'dry_run_would_wait',
       'lease_reports',
     ];
-    const unseen = Object.values(families)
-      .map(({ name }) => name)
-      .filter((name) => !asked.has(name));
+    const unseen = ALL_FAMILIES.map(({ name }) => name).filter((name) => !asked.has(name));
     expect(unseen.toSorted()).toEqual(forDiagnosis.map((name) => `headgate_${name}`).toSorted());
   });
 });

@@ -1,3 +1,4 @@
+import { GAUGES, type GaugeRow } from '../../../../src/contract/gauges.ts';
 import { api } from '../../api.ts';
 import { version } from '../../feed.ts';
 import { count, duration } from '../../format.ts';
@@ -108,12 +109,15 @@ function stopped(name: string, { about }: GroupView): string {
   return about === undefined ? name : `${name} (${scopeWords(about)})`;
 }
 
+const UNUSUAL = Object.entries<Pick<GaugeRow, 'shape' | 'unusual'>>(GAUGES).flatMap(
+  ([name, { unusual }]) => (unusual === undefined ? [] : [{ name, says: unusual }]),
+);
+
 function Oddities({ group }: { readonly group: GroupView }) {
-  const odd = [
-    { n: group.expired_total, says: 'released by the watchdog' },
-    { n: group.resurrected_total, says: 'reclaimed after their lease expired' },
-    { n: group.passed_unlimited_total, says: 'passed without a slot' },
-  ].filter(({ n }) => n > 0);
+  const figures: Readonly<Record<string, unknown>> = group;
+  const odd = UNUSUAL.map(({ name, says }) => ({ n: Number(figures[name]), says })).filter(
+    ({ n }) => n > 0,
+  );
   if (odd.length === 0) return null;
   return (
     <Figure name="Unusual events since the object started">
