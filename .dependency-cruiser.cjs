@@ -81,6 +81,14 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/(contract|core|config)/' },
     },
     {
+      name: 'import-knows-the-contract-and-its-checks',
+      severity: 'error',
+      from: { path: '^packages/import/' },
+      to: {
+        pathNot: '^(node_modules/)?(packages/import/|src/(core|contract|runtime|upstream|providers|routing|config)/|zod/)',
+      },
+    },
+    {
       name: 'client-stands-alone',
       severity: 'error',
       from: { path: '^packages/client/' },

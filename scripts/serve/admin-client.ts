@@ -1,4 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isForeign } from '../../packages/import/src/import-config.ts';
+import { applyImport, planImport } from '../../packages/import/src/plan-import.ts';
+import { parseConfigText } from '../../src/config/parse-text.ts';
+import { createAdminClient } from '../../src/contract/admin/client.ts';
 
 /** The Worker rejected a configuration. The message is the Worker's own. */
 export class ConfigRefused extends Error {
@@ -70,24 +74,28 @@ export async function hasGatewayKeys(url: string): Promise<boolean> {
 async function refusal(response: Response): Promise<ConfigRefused> {
   const text = await response.text();
   try {
-    const problem = JSON.parse(text) as {
-      title?: string;
-      detail?: string;
-      errors?: unknown[];
-      more?: number;
-    };
-    const lines = (problem.errors ?? []).map((error) => {
-      const { path, message } = error as { path?: string; message?: string };
-      return message === undefined ? JSON.stringify(error) : `  ${path ?? ''}: ${message}`;
-    });
-    const head = problem.detail ?? problem.title ?? `status ${response.status}`;
-    // If there is only one error, the detail contains it.
-    const reported = lines.filter((line) => !head.includes(line.trim()));
-    const rest = (problem.more ?? 0) > 0 ? [`  and ${problem.more} more`] : [];
-    return new ConfigRefused([head, ...reported, ...rest].join('\n'));
+    return refusalBy(JSON.parse(text) as ConfigProblem, response.status);
   } catch {
     return new ConfigRefused(`status ${response.status}: ${text.slice(0, 2_000)}`);
   }
+}
+
+interface ConfigProblem {
+  readonly title?: string;
+  readonly detail?: string;
+  readonly errors?: readonly { readonly path?: string; readonly message?: string }[] | undefined;
+  readonly more?: number | undefined;
+}
+
+function refusalBy(problem: ConfigProblem, status: number): ConfigRefused {
+  const lines = (problem.errors ?? []).map((error) =>
+    error.message === undefined ? JSON.stringify(error) : `  ${error.path ?? ''}: ${error.message}`,
+  );
+  const head = problem.detail ?? problem.title ?? `status ${status}`;
+  // If there is only one error, the detail contains it.
+  const reported = lines.filter((line) => !head.includes(line.trim()));
+  const rest = (problem.more ?? 0) > 0 ? [`  and ${problem.more} more`] : [];
+  return new ConfigRefused([head, ...reported, ...rest].join('\n'));
 }
 
 interface FetchedConfig {
@@ -150,5 +158,30 @@ export async function importFirst(
 ): Promise<FirstImport> {
   const stored = await readConfig(target);
   if (stored !== null) return { ...NOT_IMPORTED, version: versionOf(stored.etag) };
-  return { imported: true, ...(await writeConfig(target, '"0"', body, contentType)) };
+  const foreign = foreignDocument(body, contentType);
+  const written =
+    foreign === null
+      ? await writeConfig(target, '"0"', body, contentType)
+      : await writeForeign(target, foreign);
+  return { imported: true, ...written };
+}
+
+/** Returns a document of another system. null for all other texts, which the Worker checks. */
+function foreignDocument(body: string, contentType: string): unknown {
+  try {
+    const document = parseConfigText(body, contentType);
+    return isForeign(document) ? document : null;
+  } catch {
+    return null;
+  }
+}
+
+async function writeForeign({ url, adminToken }: AdminTarget, document: unknown) {
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const admin = createAdminClient({ baseUrl: `${url}/admin/api`, headers });
+  const plan = await planImport(admin, document);
+  const answer = plan.ok ? await applyImport(admin, plan) : plan;
+  if (!answer.ok) throw refusalBy(answer.problem, answer.status);
+  const { version, warnings } = answer.body;
+  return { version, warnings };
 }

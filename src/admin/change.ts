@@ -3,7 +3,7 @@ import type { Config } from '../contract/config/config.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
 import { ownKeyWarnings } from '../config/check/own-keys.ts';
-import { importConfig } from '../config/import-config.ts';
+import { readOwnDocument } from '../config/own-config.ts';
 import {
   membersWithoutSecret,
   refusedSecrets,
@@ -137,7 +137,7 @@ async function validated(
 
 function validate(env: Env, edit: Edit, before: Config): { config: Config; warnings: string[] } {
   const document = edit.next(before);
-  const imported = importConfig(document);
+  const imported = readOwnDocument(document);
   const inRequest = (errors: readonly FieldError[]): FieldError[] =>
     errors.map(({ path, message }) => ({ path: edit.pathOf?.(path, before) ?? path, message }));
   if (!imported.ok) throw invalid(inRequest(imported.errors));

@@ -1,6 +1,6 @@
 import { prefersType } from '../runtime/header-value.ts';
 import { directoryOf } from '../env.ts';
-import { exportConfig } from '../config/import-config.ts';
+import { exportConfig } from '../config/own-config.ts';
 import { fingerprint, gatewayKeyHash } from '../runtime/digests.ts';
 import { changeConfig } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
@@ -24,7 +24,7 @@ export function addConfigRoutes(app: AdminApp): void {
   });
 
   serve(app, 'putConfig', async ({ context }) => {
-    const { edit, warningsOf } = importEdit(context.env, await readDocument(context));
+    const { edit, warningsOf } = importEdit(await readDocument(context));
     const changed = await changeConfig(context, edit);
     const { version, config } = changed;
     const groups = config.groups.map((group) => group.name);

@@ -104,7 +104,7 @@ async function previewOf(context: AdminContext, edit: Edit) {
 }
 
 async function tryImport(context: AdminContext, document: unknown) {
-  const { edit, warningsOf } = importEdit(context.env, document);
+  const { edit, warningsOf } = importEdit(document);
   const changed = await tryEdit(context, edit);
   return { changed, warnings: warningsOf(changed), conflicts: [], effects: [] };
 }

@@ -5,7 +5,7 @@ import type { RouteName } from '../contract/admin/addresses.ts';
 import { ADMIN_ROUTES, type AdminRoutes } from '../contract/admin/routes.ts';
 import { explainIssues } from '../config/explain-issues.ts';
 import type { FieldError } from '../config/field-error.ts';
-import { ConfigSyntaxError, parseConfigText } from '../config/import-config.ts';
+import { ConfigSyntaxError, parseConfigText } from '../config/parse-text.ts';
 import { unsupportedBody } from '../runtime/cross-site.ts';
 import { BODY_BROKEN, readOwnBody } from '../upstream/body/bounded-body.ts';
 import { requireRole } from './access/actor.ts';

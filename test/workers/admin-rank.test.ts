@@ -1,6 +1,6 @@
 // A group's rank decides when calls take its slots, so no edit over the admin API may change it.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { admin } from './support/worker.ts';
+import { admin, importForeign } from './support/worker.ts';
 
 const A_GROUP = { match: { models: ['gpt-4o'] }, limits: { max_concurrency: 5 } };
 
@@ -16,12 +16,6 @@ describe('the rank of a group', () => {
     ['PATCH', '/groups/shared', { match: { keys: ['team-a'] } }, 'match'],
     ['PATCH', '/groups/shared', { match: null }, 'match'],
     ['PUT', '/config', { groups: [{ name: 'new' }, { name: 'shared' }] }, 'groups[1].match'],
-    [
-      'PUT',
-      '/config',
-      { concurrency_groups: [{ name: 'shared', max_concurrency: 1, providers: ['openai'] }] },
-      'concurrency_groups[0]',
-    ],
   ])('is fixed when it is made: %s %s %j', async (method, path, body, at) => {
     await admin('PUT', '/groups/shared', A_GROUP);
     const before = (await admin('GET', '/groups')).json.version;
@@ -30,6 +24,15 @@ describe('the rank of a group', () => {
     expect(json.errors).toMatchObject([{ path: at }]);
     expect(json.errors[0].message).toMatch(/Create a group/);
     expect((await admin('GET', '/groups')).json.version).toBe(before);
+  });
+
+  it('is fixed for an import', async () => {
+    await admin('PUT', '/groups/shared', A_GROUP);
+    const { status, json } = await importForeign({
+      concurrency_groups: [{ name: 'shared', max_concurrency: 1, providers: ['openai'] }],
+    });
+    expect([status, json.errors[0].path]).toEqual([422, 'concurrency_groups[0]']);
+    expect(json.errors[0].message).toMatch(/Create a group/);
   });
 
   it.each([

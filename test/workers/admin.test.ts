@@ -3,6 +3,7 @@ import { env as bindings, exports } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { directoryOf, type Env } from '../../src/env.ts';
 import { createAdminRoutes } from '../../src/admin/admin-routes.ts';
+import { importForeign } from './support/worker.ts';
 
 // The test pool types its bindings and exports by a generated file that this project does not keep.
 const env = bindings as unknown as Env;
@@ -279,12 +280,9 @@ describe('the whole configuration', () => {
       groups: [{ name: 'old' }],
       keys: [{ id: 'k', hash: `sha256:${'0'.repeat(64)}` }],
     });
-    const { status, json } = await ask(
-      'PUT',
-      '/config',
-      'concurrency_groups:\n- name: GLM\n  max_concurrency: 1\n  providers: [z.ai, mine]\n',
-      { 'content-type': 'application/yaml' },
-    );
+    const { status, json } = await importForeign({
+      concurrency_groups: [{ name: 'GLM', max_concurrency: 1, providers: ['z.ai', 'mine'] }],
+    });
     expect(status).toBe(200);
     expect(json.groups).toEqual(['glm']);
     expect(json.warnings).toContain('Removed groups: `old`.');
@@ -297,7 +295,7 @@ describe('the whole configuration', () => {
   });
 
   it('reads models and providers of one entry as its members, and says so', async () => {
-    const { status, json } = await ask('PUT', '/config', {
+    const { status, json } = await importForeign({
       concurrency_groups: [
         { name: 'shared', max_concurrency: 2, models: ['gpt-4o'], providers: ['z.ai'] },
       ],
@@ -317,7 +315,7 @@ describe('the whole configuration', () => {
 
   it('takes rate limits per model', async () => {
     const limit = { model: 'gpt-4', rate_limit: { rpm: 50, tpm: 10_000 } };
-    const { json } = await ask('PUT', '/config', limit);
+    const { json } = await importForeign(limit);
     expect(json.groups).toEqual(['gpt-4']);
     expect(json.warnings).not.toContainEqual(expect.stringContaining('gpt-4'));
     const { json: config } = await ask('GET', '/config');
@@ -328,7 +326,7 @@ describe('the whole configuration', () => {
     const rate_limit = { rpm: 50, tpm: 10_000 };
     const models = ['glm-5.1', 'zai/glm-4.6', 'kimi-k2.6', 'gpt-4', 'glm-*'];
     const document = models.map((model) => ({ model, rate_limit }));
-    const { json } = await ask('PUT', '/config', document);
+    const { json } = await importForeign(document);
     const { json: config } = await ask('GET', '/config');
     const caps = config.groups.map(({ limits }: { limits: { max_concurrency: number | null } }) => {
       return limits.max_concurrency;
@@ -340,7 +338,7 @@ describe('the whole configuration', () => {
   });
 
   it('names a provider that it does not know by its place in the foreign document', async () => {
-    const { status, json } = await ask('PUT', '/config', {
+    const { status, json } = await importForeign({
       concurrency_groups: [{ name: 'a', max_concurrency: 1, providers: ['openai', 'nowhere'] }],
     });
     expect(status).toBe(422);

@@ -5,7 +5,12 @@ import {
   ConfigShapeError,
   ConfigSyntaxError,
   parseConfigText,
-} from '../../../src/config/import-config.ts';
+} from '../../../src/config/parse-text.ts';
+import {
+  applyImport,
+  planImport,
+  type ConfigPreview,
+} from '../../../packages/import/src/plan-import.ts';
 import { escapeUnseen } from '../../serve/log-lines.ts';
 import { EXIT, CommandFailure, type ExitCode } from '../failure.ts';
 import { noteAll, show, table, type Output } from '../output.ts';
@@ -42,18 +47,12 @@ export async function readDocument(file: string): Promise<unknown> {
   }
 }
 
-/** Requests the changes that a document or a rollback would make. The ETag names the version they refer to. */
-async function planOf(target: CliTarget, document: unknown, as: 'put' | 'rollback' = 'put') {
-  // The cast is sound: the route validates a body of any shape.
-  const answer = await target.admin('POST /config/preview', {
-    query: { as },
-    body: document as never,
-  });
-  const plan = taken(answer);
-  return { plan, etag: answer.etag ?? '' };
+/** Requests the changes that a document would make, in Headgate's format or that of another system. */
+async function planOf(target: CliTarget, document: unknown) {
+  const planned = await planImport(target.admin, document);
+  if (!planned.ok) return taken<never>(planned);
+  return { ...planned, preview: taken({ ...planned, body: planned.preview }) };
 }
-
-type Plan = Awaited<ReturnType<typeof planOf>>['plan'];
 
 /** Formats a value. Whole groups and upstreams are printed without fields that have their default value. */
 function valueText(path: string, value: unknown): string {
@@ -64,7 +63,7 @@ function valueText(path: string, value: unknown): string {
   return escapeUnseen(JSON.stringify(isWhole ? shorten(value) : value));
 }
 
-function planText({ version, changes, changes_omitted: omitted }: Plan): string {
+function planText({ version, changes, changes_omitted: omitted }: ConfigPreview): string {
   if (changes.length === 0) return `No changes to version ${version}.`;
   return [
     `Changes to version ${version}:`,
@@ -78,7 +77,7 @@ function planText({ version, changes, changes_omitted: omitted }: Plan): string 
 
 /** Shows the changes that a file would make to the configuration. */
 export async function diff(target: CliTarget, output: Output, file: string): Promise<ExitCode> {
-  const { plan } = await planOf(target, await readDocument(file));
+  const { preview: plan } = await planOf(target, await readDocument(file));
   show(output, plan, () => planText(plan));
   noteAll(output, plan.warnings);
   return plan.changes.length === 0 ? EXIT.ok : EXIT.no;
@@ -108,19 +107,16 @@ export async function apply(
       'The command cannot ask for confirmation because standard input holds the document. Add --yes.',
     );
   }
-  const document = await readDocument(file);
-  const planned = await planOf(target, document);
-  return change(output, planned, isSure, (ifMatch) =>
-    target.admin('PUT /config', { body: document as never, ifMatch }),
-  );
+  const planned = await planOf(target, await readDocument(file));
+  return change(output, planned.preview, isSure, () => applyImport(target.admin, planned));
 }
 
-/** Shows a plan and applies it once confirmed. The ETag of the plan turns a concurrent change into a conflict. */
+/** Shows a plan and makes the change once confirmed. */
 async function change(
   output: Output,
-  { plan, etag }: Awaited<ReturnType<typeof planOf>>,
+  plan: ConfigPreview,
   isSure: boolean,
-  make: (ifMatch: string) => Promise<Parameters<typeof taken<{ readonly version: number }>>[0]>,
+  make: () => Promise<Parameters<typeof taken<{ readonly version: number }>>[0]>,
 ): Promise<ExitCode> {
   if (!output.isJson) output.out(planText(plan));
   noteAll(output, plan.warnings);
@@ -134,7 +130,7 @@ async function change(
     show(output, { applied: false, plan }, () => 'Nothing was changed.');
     return EXIT.no;
   }
-  const { version } = taken(await make(etag));
+  const { version } = taken(await make());
   show(output, { applied: true, version, plan }, () => `Applied as version ${version}.`);
   return EXIT.ok;
 }
@@ -163,8 +159,10 @@ export async function rollBack(
   options: RollbackOptions,
   isSure: boolean,
 ): Promise<ExitCode> {
-  const planned = await planOf(target, options, 'rollback');
-  return change(output, planned, isSure, (ifMatch) =>
+  const answer = await target.admin('POST /config/preview', { query: { as: 'rollback' }, body: options });
+  // The version of the plan turns a concurrent change into a conflict.
+  const ifMatch = answer.etag ?? '';
+  return change(output, taken(answer), isSure, () =>
     target.admin('POST /config/rollback', { body: options, ifMatch }),
   );
 }

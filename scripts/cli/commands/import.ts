@@ -1,16 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { checkConfig } from '../../../src/config/check-config.ts';
-import type { Converted } from '../../../src/config/foreign-groups.ts';
+import type { Converted } from '../../../packages/import/src/groups.ts';
 import { ownKeyWarnings } from '../../../src/config/check/own-keys.ts';
-import { DOCUMENT_SYSTEMS, fieldsOfSystem } from '../../../src/config/convert-foreign.ts';
+import { DOCUMENT_SYSTEMS, fieldsOfSystem } from '../../../packages/import/src/formats.ts';
 import {
   importConfig,
   importPruned,
   omissionTexts,
   type Imported,
-} from '../../../src/config/import-config.ts';
-import { keepKnownCaps } from '../../../src/config/keep-published-caps.ts';
+} from '../../../packages/import/src/import-config.ts';
+import { keepKnownCaps } from '../../../packages/import/src/known-caps.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
 import type { Config } from '../../../src/contract/config/config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';

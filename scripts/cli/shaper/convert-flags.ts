@@ -1,15 +1,18 @@
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { DIALECTS } from '../../../src/contract/dialect.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
-import { groupNameOf, type Converted } from '../../../src/config/foreign-groups.ts';
-import type { GroupInput } from '../../../src/config/foreign-members.ts';
+import {
+  groupNameOf,
+  type Converted,
+  ForeignSecrets,
+} from '../../../packages/import/src/groups.ts';
+import type { GroupInput } from '../../../packages/import/src/members.ts';
 import {
   addressProblem,
   MadeUpstreams,
   placeAt,
   type ForeignTarget,
-} from '../../../src/config/foreign-targets.ts';
-import { ForeignSecrets } from '../../../src/config/foreign-secrets.ts';
+} from '../../../packages/import/src/targets.ts';
 import { poolsOf, SLOTS_MAX } from './pools.ts';
 import {
   countOf,

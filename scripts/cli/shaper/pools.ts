@@ -1,6 +1,6 @@
 import { METHODS } from '../../../src/contract/methods.ts';
-import { groupNameOf } from '../../../src/config/foreign-groups.ts';
-import type { GroupInput } from '../../../src/config/foreign-members.ts';
+import { groupNameOf } from '../../../packages/import/src/groups.ts';
+import type { GroupInput } from '../../../packages/import/src/members.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
 import { groupSchema } from '../../../src/contract/config/group.ts';
 import { plural } from '../../../src/core/words/figures.ts';

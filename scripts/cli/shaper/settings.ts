@@ -1,4 +1,4 @@
-import type { GroupInput } from '../../../src/config/foreign-members.ts';
+import type { GroupInput } from '../../../packages/import/src/members.ts';
 import { COOLDOWN_MAX_MS } from '../../../src/core/words/settings.ts';
 import { atMost, countOf, lastOf, msOf, switchOf, type Flags } from './read-flags.ts';
 

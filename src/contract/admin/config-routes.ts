@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { configSchema } from '../config/config.ts';
 import { upstreamSchema } from '../config/upstream-config.ts';
-import { foreignSchemas } from '../config/foreign-schemas.ts';
 import { METHODS } from '../methods.ts';
 import { LANES } from '../../core/words/ticket.ts';
 import {
@@ -111,10 +110,9 @@ export const CONFIG_ROUTES = routes({
   putConfig: {
     tag: 'configuration',
     summary: 'Replace the whole configuration',
-    description:
-      'A document in a foreign format replaces only the groups. Admin keys stay unchanged if the document has no `admin_keys`.',
+    description: 'Admin keys stay unchanged if the document has no `admin_keys`.',
     role: 'admin',
-    body: z.union([configSchema, ...foreignSchemas]),
+    body: configSchema,
     readsBody: true,
     answers: { 200: changedConfigSchema },
     hasEtag: true,

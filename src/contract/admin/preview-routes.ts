@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { configSchema } from '../config/config.ts';
 import { groupSchema } from '../config/group.ts';
-import { foreignSchemas } from '../config/foreign-schemas.ts';
 import { auditChangeSchema } from '../audit.ts';
 import { mergePatchSchema } from './group-routes.ts';
 import { keyParams } from './key-routes.ts';
@@ -196,7 +195,7 @@ export const PREVIEW_ROUTES = routes({
         .default('put')
         .describe('Whether the body is a configuration or a rollback.'),
     }),
-    body: z.union([configSchema, ...foreignSchemas, rollbackSchema]),
+    body: z.union([configSchema, rollbackSchema]),
     readsBody: true,
     answers: {
       200: plannedSchema.extend({

@@ -1,7 +1,7 @@
 // The concurrency shaper is configured by flags: its pools become groups of its one upstream.
 import { describe, expect, it } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import { importConfig } from '../../../src/config/import-config.ts';
+import { importConfig } from '../../../packages/import/src/import-config.ts';
 import { convertFlags } from '../../../scripts/cli/shaper/convert-flags.ts';
 
 function taken(text: string) {

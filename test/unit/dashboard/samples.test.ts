@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { importConfig, parseConfigText } from '../../../src/config/import-config.ts';
+import { importConfig } from '../../../packages/import/src/import-config.ts';
+import { parseConfigText } from '../../../src/config/parse-text.ts';
 import { SAMPLES } from '../../../dashboard/src/model/samples.ts';
 
 it.each(SAMPLES)('an example can be imported: $name', ({ text }) => {

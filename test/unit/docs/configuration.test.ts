@@ -10,7 +10,7 @@ import { affinitySchema, memberSchema } from '../../../src/contract/config/membe
 import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
 import { webhookSchema } from '../../../src/contract/config/webhook.ts';
 import { checkConfig } from '../../../src/config/check-config.ts';
-import { importConfig } from '../../../src/config/import-config.ts';
+import { importConfig } from '../../../packages/import/src/import-config.ts';
 import { parseConfigText } from '../../../src/config/parse-text.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 

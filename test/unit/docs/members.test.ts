@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { checkConfig } from '../../../src/config/check-config.ts';
-import { importConfig } from '../../../src/config/import-config.ts';
+import { importConfig } from '../../../packages/import/src/import-config.ts';
 import { parseConfigText } from '../../../src/config/parse-text.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { importFile } from '../../../scripts/cli/commands/import.ts';
-import { importConfig } from '../../../src/config/import-config.ts';
+import { importConfig } from '../../../packages/import/src/import-config.ts';
 import { parseConfigText } from '../../../src/config/parse-text.ts';
 import { checkConfig } from '../../../src/config/check-config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';

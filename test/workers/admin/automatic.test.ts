@@ -1,7 +1,7 @@
 // Switching automatic groups over the admin API: what is stored, answered, refused and shown.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { historySchema } from '../../../src/contract/admin/observation-schemas.ts';
-import { admin } from '../support/worker.ts';
+import { admin, importForeign } from '../support/worker.ts';
 
 const GROUP = 'auto:zai/glm-5.1';
 const PATH = `/groups/${encodeURIComponent(GROUP)}`;
@@ -178,7 +178,7 @@ describe('an automatic group', () => {
     expect(await stored()).toEqual([entry]);
     expect((await admin('GET', `${PATH}/status`)).json.draining).toBe(true);
     // A list of groups alone says nothing of it.
-    await admin('PUT', '/config', { concurrency_groups: [] });
+    await importForeign({ concurrency_groups: [] });
     expect(await stored()).toEqual([entry]);
   });
 });

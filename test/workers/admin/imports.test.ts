@@ -1,11 +1,11 @@
 // Imports: the examples of our pages, and what the documentation of each system shows first, in words of our own, are
-// taken by PUT /config.
+// taken over.
 import { describe, expect, it } from 'vitest';
 import shapes from '../../../docs/configuration.md?raw';
 import migrate from '../../../docs/migrate.md?raw';
 import { convertFlags } from '../../../scripts/cli/shaper/convert-flags.ts';
 import { parseConfigText } from '../../../src/config/parse-text.ts';
-import { admin } from '../support/worker.ts';
+import { admin, importForeign } from '../support/worker.ts';
 
 /** Lists the fenced documents of a part of a page. */
 function fenced(page: string, from: string, to: string): string[] {
@@ -75,7 +75,7 @@ const EXAMPLES: readonly (readonly [string, unknown])[] = [
 
 describe('an example is taken over', () => {
   it.each(EXAMPLES)('%s', async (_title, document) => {
-    const { status, json } = await admin('PUT', '/config', document);
+    const { status, json } = await importForeign(document);
     expect([status, json.errors]).toEqual([200, undefined]);
     const stored = await admin('GET', '/config');
     const { groups } = (stored.json.config ?? stored.json) as { groups: unknown[] };

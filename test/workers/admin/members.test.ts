@@ -1,6 +1,6 @@
 // Members of a group, as the admin API takes and refuses them: written, read, exported, changed, told of.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { admin, call, configure } from '../support/worker.ts';
+import { admin, call, configure, importForeign } from '../support/worker.ts';
 
 const upstream = (id: string, more: object = {}) => ({
   id,
@@ -165,7 +165,7 @@ describe("LiteLLM's list of deployments", () => {
   it('is imported beside what is there, keys and upstreams', async () => {
     const api_base = 'https://new.example.com/v1';
     const model_list = [deployment('openai/gpt-4o'), deployment('openai/other', { api_base })];
-    const { status, json } = await admin('PUT', '/config', { model_list });
+    const { status, json } = await importForeign({ model_list });
     expect(status).toBe(200);
     expect(json.warnings.join(' ')).toContain('Set the secret UPSTREAM_TEST_KEY');
     const config = (await admin('GET', '/config')).json;
@@ -181,12 +181,12 @@ describe("LiteLLM's list of deployments", () => {
 
   it('leaves out the entry that is wrong, with its path, and imports the rest', async () => {
     const model_list = [deployment('openai/gpt-4o'), deployment('anthropic/claude-4')];
-    const two = await admin('PUT', '/config', { model_list });
+    const two = await importForeign({ model_list });
     const speaks =
       'Not imported: model_list[1]: speaks anthropic, but its calls have another dialect';
     expect(two.status).toBe(200);
     expect(two.json.warnings).toContainEqual(expect.stringContaining(speaks));
-    const same = await admin('PUT', '/config', { model_list: [model_list[0], model_list[0]] });
+    const same = await importForeign({ model_list: [model_list[0], model_list[0]] });
     expect(same.status).toBe(200);
     expect(same.json.warnings).toContainEqual(
       expect.stringContaining('Not imported: model_list[1]: is the same as model_list[0]'),
@@ -200,10 +200,10 @@ describe("LiteLLM's list of deployments", () => {
     const entry = (api_base: string) => [
       { model_name: 'm', litellm_params: { model: 'openai/m', api_base } },
     ];
-    await admin('PUT', '/config', { model_list: entry(`${host}/v1`) });
-    const again = await admin('PUT', '/config', { model_list: entry(`${host}/v1/`) });
+    await importForeign({ model_list: entry(`${host}/v1`) });
+    const again = await importForeign({ model_list: entry(`${host}/v1/`) });
     expect(again.status).toBe(200);
-    const other = await admin('PUT', '/config', { model_list: entry(`${host}/v2`) });
+    const other = await importForeign({ model_list: entry(`${host}/v2`) });
     expect([other.status, other.json.errors]).toEqual([
       422,
       [

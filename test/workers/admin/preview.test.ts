@@ -3,7 +3,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { groupPreviewSchema } from '../../../src/contract/admin/preview-routes.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { NO_COOLDOWN, pool, queueUp, request, take } from '../support/pool.ts';
-import { admin, env, until } from '../support/worker.ts';
+import { planImport } from '../../../packages/import/src/plan-import.ts';
+import { admin, adminClient, env, until } from '../support/worker.ts';
 
 let groups = 0;
 
@@ -256,9 +257,10 @@ describe('a configuration', () => {
   it('of another shape changes the groups only, and says what becomes of them', async () => {
     await admin('PUT', '/groups/gone', {});
     const document = { concurrency_groups: [{ name: 'new', max_concurrency: 2, models: ['x'] }] };
-    const { json } = await admin('POST', '/config/preview', document);
-    expect(json.groups).toEqual(['new']);
-    expect(json.warnings.join(' ')).toContain('Removed groups: `gone`.');
+    const plan = await planImport(adminClient, document);
+    expect(plan).toMatchObject({ ok: true, preview: { groups: ['new'] } });
+    expect(JSON.stringify(plan)).toContain('Removed groups: `gone`.');
+    expect((await admin('POST', '/config/preview', document)).status).toBe(422);
   });
 
   it('that is wrong is refused as when it is put', async () => {

@@ -1,6 +1,6 @@
 // An operator's key that is named and not set: who changes the configuration hears of it, and who looks.
 import { expect, it } from 'vitest';
-import { admin, call, configure } from '../support/worker.ts';
+import { admin, call, configure, importForeign } from '../support/worker.ts';
 
 const upstream = (secret: string) => ({
   id: 'sealed',
@@ -18,7 +18,7 @@ it('is a warning of every change, of its preview, and on the home page', async (
   const other = { match: { models: ['m'] }, limits: { max_concurrency: 1 } };
   expect((await admin('PUT', '/groups/other', other)).json.warnings).toEqual(NAMED);
   const imported = { concurrency_groups: [{ name: 'i', max_concurrency: 1, models: ['x'] }] };
-  expect((await admin('PUT', '/config', imported)).json.warnings).toEqual(NAMED);
+  expect((await importForeign(imported)).json.warnings).toEqual(NAMED);
   await configure(document);
   expect(await (await call('/')).text()).toContain(
     'MISSING: the secret UPSTREAM_NOT_SET is not set, so calls to sealed are rejected',

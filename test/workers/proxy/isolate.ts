@@ -2,7 +2,7 @@ import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test'
 import { expect, vi } from 'vitest';
 import type { Env, KeyValueStore } from '../../../src/env.ts';
 import { directoryOf } from '../../../src/env.ts';
-import { importConfig } from '../../../src/config/import-config.ts';
+import { importConfig } from '../../../packages/import/src/import-config.ts';
 import { env, until } from '../support/worker.ts';
 
 /** An isolate of its own: its modules, and a directory of which a test says how it answers. */

@@ -1,5 +1,7 @@
 import { env as bindings, exports } from 'cloudflare:workers';
 import { vi } from 'vitest';
+import { applyImport, planImport } from '../../../packages/import/src/plan-import.ts';
+import { createAdminClient } from '../../../src/contract/admin/client.ts';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import type { Env } from '../../../src/env.ts';
 import { isolateConfig } from '../../../src/config/isolate-config.ts';
@@ -28,6 +30,22 @@ export async function admin(method: string, path: string, body?: unknown): Promi
   const json = (await response.json()) as AdminAnswer['json'];
   if (method !== 'GET') noteVersion(json);
   return { status: response.status, json };
+}
+
+/** The client of the command line and the dashboard, at this Worker. */
+export const adminClient = createAdminClient({
+  baseUrl: `${ORIGIN}/admin/api`,
+  headers: { authorization: 'Bearer test-admin-token' },
+  fetch: (url, init) => worker.fetch(url, init),
+});
+
+/** Imports a document of another system as the command line and the dashboard do. */
+export async function importForeign(document: unknown): Promise<AdminAnswer> {
+  const plan = await planImport(adminClient, document);
+  const answer = plan.ok ? await applyImport(adminClient, plan) : plan;
+  if (!answer.ok) return { status: answer.status, json: answer.problem };
+  noteVersion(answer.body);
+  return { status: answer.status, json: answer.body };
 }
 
 /** The last version of the configuration that a test has made. */

@@ -34,7 +34,7 @@ export function ImportResult(props: {
         </div>
       );
     case 'checked': {
-      const { changes, changes_omitted: omitted, warnings } = state.preview;
+      const { changes, changes_omitted: omitted, warnings } = state.plan.preview;
       const objects = byObject(changes);
       return (
         <div class="diff">

@@ -1,11 +1,8 @@
 import { useRef, useState } from 'preact/hooks';
-import type * as z from 'zod';
-import type { PREVIEW_ROUTES } from '../../../../src/contract/admin/preview-routes.ts';
+import type { ImportPlan } from '../../../../packages/import/src/plan-import.ts';
 import { api, type Problem } from '../../api.ts';
 import { plural } from '../../format.ts';
 import { say } from '../../ui/toasts.tsx';
-
-type ConfigPreview = z.output<(typeof PREVIEW_ROUTES.previewConfig.answers)[200]>;
 
 interface Wrong {
   readonly line: number | null;
@@ -18,9 +15,7 @@ export type ImportState =
   | { readonly kind: 'wrong'; readonly message: string; readonly errors: readonly Wrong[] }
   | {
       readonly kind: 'checked';
-      readonly preview: ConfigPreview;
-      readonly document: unknown;
-      readonly etag: string | null;
+      readonly plan: Extract<ImportPlan, { readonly ok: true }>;
       /** Whether the configuration changed during the review. */
       readonly isAgain: boolean;
     }
@@ -45,7 +40,7 @@ export function useImport() {
 
   const check = async (text: string, isAgain: boolean): Promise<ImportState> => {
     if (text.trim() === '') return { kind: 'wrong', message: NOTHING, errors: [] };
-    const { parseConfigText, lineOf, ConfigSyntaxError } =
+    const { parseConfigText, lineOf, planImport, ConfigSyntaxError } =
       await import('../../model/config-text.ts');
     let document: unknown;
     try {
@@ -54,17 +49,15 @@ export function useImport() {
       if (!(error instanceof ConfigSyntaxError)) throw error;
       return { kind: 'wrong', message: error.message, errors: [] };
     }
-    const result = await api('POST /config/preview', { body: bodyOf(document) });
-    if (!result.ok) return refused(result.problem, (path) => lineOf(text, path));
-    const preview = result.body as ConfigPreview;
-    return { kind: 'checked', preview, document, etag: result.etag, isAgain };
+    const plan = await planImport(api, document);
+    if (!plan.ok) return refused(plan.problem, (path) => lineOf(text, path));
+    return { kind: 'checked', plan, isAgain };
   };
 
   const apply = async (text: string): Promise<ImportState> => {
     if (state.kind !== 'checked') return state;
-    const { document, etag } = state;
-    const ifMatch = etag === null ? {} : { ifMatch: etag };
-    const result = await api('PUT /config', { body: bodyOf(document), ...ifMatch });
+    const { applyImport } = await import('../../model/config-text.ts');
+    const result = await applyImport(api, state.plan);
     if (result.ok) {
       say('Configuration imported.');
       return { kind: 'applied', warnings: result.body.warnings };
@@ -90,11 +83,6 @@ export function useImport() {
       setState({ kind: 'open' });
     },
   };
-}
-
-/** The server validates the document, so any value may be sent. */
-function bodyOf(document: unknown): Parameters<typeof api<'PUT /config'>>[1]['body'] {
-  return document as Parameters<typeof api<'PUT /config'>>[1]['body'];
 }
 
 function refused(problem: Problem, lineOf: (path: string) => number | null): ImportState {

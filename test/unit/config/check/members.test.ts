@@ -4,7 +4,7 @@ import { durationMs } from '../../../../src/contract/config/duration.ts';
 import { groupSchema } from '../../../../src/contract/config/group.ts';
 import { memberIdOf } from '../../../../src/contract/config/members.ts';
 import { checkConfig } from '../../../../src/config/check-config.ts';
-import { importConfig } from '../../../../src/config/import-config.ts';
+import { importConfig } from '../../../../packages/import/src/import-config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
 import { aConfig } from '../../routing/fixtures.ts';
 

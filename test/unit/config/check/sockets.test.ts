@@ -1,7 +1,7 @@
 // Warnings about a configuration whose WebSockets are refused or bounded.
 import { expect, it } from 'vitest';
 import { checkConfig } from '../../../../src/config/check-config.ts';
-import { importConfig } from '../../../../src/config/import-config.ts';
+import { importConfig } from '../../../../packages/import/src/import-config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
 import { aConfig } from '../../routing/fixtures.ts';
 

@@ -1,0 +1,67 @@
+import { stringify } from 'yaml';
+import { configSchema, type Config } from '../contract/config/config.ts';
+import { withImpliedMatch } from '../routing/configured-auto-groups.ts';
+import { contradictedNames } from './check/configured-auto-groups.ts';
+import { connectionNotes } from './check/sockets.ts';
+import { explainIssues } from './explain-issues.ts';
+import type { FieldError } from './field-error.ts';
+import { isKeyLike } from './key-like.ts';
+
+/** A document as a whole configuration, or all of its errors. */
+export type OwnDocument =
+  | {
+      readonly ok: true;
+      readonly config: Config;
+      /** Facts about the document that its author may not expect, in full sentences. */
+      readonly notes: string[];
+    }
+  | { readonly ok: false; readonly errors: FieldError[] };
+
+/**
+ * Checks a document in Headgate's format by its fields alone. `checkConfig` checks whether its groups and upstreams are
+ * consistent.
+ */
+export function readOwnDocument(written: unknown): OwnDocument {
+  const document = withoutExtensions(written);
+  const parsed = configSchema.safeParse(document);
+  if (!parsed.success) {
+    return { ok: false, errors: explainIssues(parsed.error, configSchema, document) };
+  }
+  const errors = [...keyLikeFields(parsed.data), ...contradictedNames(parsed.data)];
+  if (errors.length > 0) return { ok: false, errors };
+  const config = { ...parsed.data, groups: parsed.data.groups.map(withImpliedMatch) };
+  return { ok: true, config, notes: connectionNotes(document) };
+}
+
+/**
+ * Removes top-level fields that configure nothing: `$schema`, which editors read, and keys that begin with `x-`, which
+ * hold values for YAML aliases.
+ */
+export function withoutExtensions(document: unknown): unknown {
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) return document;
+  const isExtension = (key: string, value: unknown): boolean =>
+    key.startsWith('x-') || (key === '$schema' && typeof value === 'string');
+  const fields = Object.entries(document).filter(([key, value]) => !isExtension(key, value));
+  return Object.fromEntries(fields);
+}
+
+/** Exports a whole configuration, including every default. */
+export function exportConfig(config: Config, format: 'json' | 'yaml'): string {
+  return format === 'json'
+    ? `${JSON.stringify(config, null, 2)}\n`
+    : stringify(config, { aliasDuplicateObjects: false, lineWidth: 0 });
+}
+
+function keyLikeFields(config: Config): FieldError[] {
+  const message =
+    'looks like a key itself; expected an id or a fingerprint (POST /admin/api/fingerprint)';
+  const inGroups = config.groups.flatMap((group, at) =>
+    group.match.keys.flatMap((key, index) =>
+      isKeyLike(key) ? [{ path: `groups[${at}].match.keys[${index}]`, message }] : [],
+    ),
+  );
+  const inKeys = config.keys.flatMap((key, at) =>
+    isKeyLike(key.id) ? [{ path: `keys[${at}].id`, message }] : [],
+  );
+  return [...inGroups, ...inKeys];
+}
