@@ -24,7 +24,7 @@ export interface CallTicket extends RequestedLanes {
   readonly agentStartedAt: number | null;
   /** Leases of the call for which this one is made. */
   readonly parents: readonly string[];
-  readonly rounds: Rounds;
+  readonly rounds: Pick<Rounds, 'begin' | 'noteCancelled'>;
   /** What will hold the slot. Absent for a call. */
   readonly kind?: HoldKind;
   /** Present if its leases are held by their ids. Otherwise their answers hold them. */

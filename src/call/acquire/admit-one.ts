@@ -13,7 +13,6 @@ import {
 } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
-import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { CallEstimate } from '../../core/words/usage.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
@@ -42,7 +41,7 @@ import {
 import { changedSince } from '../changed-since.ts';
 import { isUnverified, poolSource, type PoolSource } from './pools.ts';
 import { capped, overloaded, replyTo, unavailable } from './rejections.ts';
-import type { Round } from './rounds.ts';
+import type { AcquireOptions, DeclinedByGroup, GroupSlot } from './ask-groups.ts';
 import type { PositionListener } from './slices.ts';
 import type { SlotRequest } from './slot-wait.ts';
 import type { Waited } from './waited.ts';
@@ -75,17 +74,6 @@ export interface AdmitContext {
   readonly names: NamesOfCall | null;
   /** Reads the session of the call. Absent or null if it has none. */
   readonly session?: SessionOfCall | null;
-  /** Present if the call needs slots of several groups. */
-  readonly isOfSeveral?: boolean;
-}
-
-export interface AcquireOptions extends Round {
-  readonly isTry: boolean;
-  readonly waitsElsewhere: boolean;
-  /** Names of the other pools in which the call has no slot yet. Absent for a call of one group. */
-  readonly needs?: readonly string[];
-  /** The call had a slot there before, and released it while it waited for another group. */
-  readonly hadTurn?: boolean;
 }
 
 interface Leased {
@@ -93,30 +81,14 @@ interface Leased {
   readonly lease: CallLease;
   /** null if the group has not granted it at a member. */
   readonly member: GrantedMember | null;
-  /** Remaining rate limits of the group, with this call counted. Absent if it has none. */
-  readonly rates?: readonly RateRoom[];
-  /**
-   * Mean time between the ends of calls in the group, in milliseconds. Absent if the call needs no other group, or it
-   * is unknown.
-   */
-  readonly endGapMs?: number;
-  /** Absent or null if it was granted immediately. */
-  readonly waited?: Waited | null;
 }
 
-export type AdmittedOne =
-  | { readonly kind: 'admitted'; readonly placement: Placement; readonly by: Leased | Bypass }
-  | Rejected
-  /**
-   * The answer to a non-waiting attempt (`isTry`): not now, with the expected wait in milliseconds. Infinity if it
-   * cannot be estimated.
-   */
-  | { readonly kind: 'declined'; readonly placement: Placement; readonly waitMs: number }
-  | Moved
-  | CallerLeft;
-
 /** A slot of a call in one group, or the permission to run without one. */
-export type AdmittedSlot = Extract<AdmittedOne, { kind: 'admitted' }>;
+export interface AdmittedSlot extends GroupSlot {
+  readonly by: Leased | Bypass;
+}
+
+type AdmittedOne = AdmittedSlot | DeclinedByGroup | Rejected | Moved | CallerLeft;
 
 export async function endSlot(
   { placement, by }: AdmittedSlot,
@@ -162,11 +134,8 @@ export async function admitOne(
   const onPrefetched =
     access === null ? null : runOnPrefetched(access, call, ticket, placement, manner, context);
   if (onPrefetched !== null) {
-    return {
-      kind: 'admitted',
-      placement,
-      by: { kind: 'leased', lease: onPrefetched, member: null },
-    };
+    const by = { kind: 'leased', lease: onPrefetched, member: null } as const;
+    return { kind: 'admitted', placement, by, endGapMs: 0, waited: null, rates: [] };
   }
   if (session?.isUnread === true && !manner.isTry && wentBySessions(name)) {
     const ended = await session.read();
@@ -197,7 +166,8 @@ export async function admitOne(
   };
   switch (acquired.kind) {
     case 'granted': {
-      const { leaseId, lent: slots, member: id, rates, endGapMs, configVersion } = acquired.granted;
+      const { leaseId, lent: slots, member: id, configVersion } = acquired.granted;
+      const { rates = [], endGapMs = 0, waitedFor: reason } = acquired.granted;
       if (access !== null && slots !== undefined) {
         takeInPrefetched(access, slots, request.configVersion, sentAt);
       }
@@ -207,15 +177,8 @@ export async function admitOne(
       );
       if (acquired.late.length > 0) ctx.waitUntil(lease.adoptLate(acquired.late));
       const member = id === undefined || byMembers === null ? null : { id, configVersion };
-      const by = {
-        kind: 'leased',
-        lease,
-        member,
-        waited: waitedFor(acquired.granted.waitedFor),
-        ...(rates !== undefined && { rates }),
-        ...(endGapMs !== undefined && { endGapMs }),
-      } as const;
-      return { kind: 'admitted', placement, by };
+      const by = { kind: 'leased', lease, member } as const;
+      return { kind: 'admitted', placement, by, endGapMs, waited: waitedFor(reason), rates };
     }
     case 'rejected':
       return {
@@ -252,7 +215,8 @@ export async function admitOne(
       cancel();
       const by = acquired.kind === 'bypassed' ? acquired.by : await byNewest();
       if (by === null) return rejectedAs(unavailable(placement));
-      return by.kind === 'moved' ? by : { kind: 'admitted', placement, by };
+      if (by.kind === 'moved') return by;
+      return { kind: 'admitted', placement, by, endGapMs: null, waited: null, rates: [] };
     }
   }
 }
@@ -370,10 +334,10 @@ function estimateFor(
 function mayRunOnPrefetched(
   { slots, parents, kind }: CallTicket,
   placement: Placement,
-  { attempt }: AcquireOptions,
-  { env, metering, isOfSeveral = false }: Pick<AdmitContext, 'env' | 'metering' | 'isOfSeveral'>,
+  { attempt, needs }: AcquireOptions,
+  { env, metering }: Pick<AdmitContext, 'env' | 'metering'>,
 ): boolean {
-  if (isOfSeveral || attempt > 1) return false;
+  if (needs !== undefined || attempt > 1) return false;
   // Prefetched slots are for short holds.
   if (placement.isUnproved === true || kind !== undefined) return false;
   return slots === 1 && parents.length === 0 && metering === null && !isUnverified(env, placement);

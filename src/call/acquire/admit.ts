@@ -1,62 +1,64 @@
 import { poolName } from '../../contract/pool-name.ts';
-import type { ErrorReply } from '../../contract/reasons.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
-import type { RateRoom } from '../../core/parts/rate-room.ts';
 import { SERVED } from '../../core/words/signal.ts';
-import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../routing/placement.ts';
-import { KEY_PREFIX } from '../../routing/key-groups.ts';
-import type { Admission, CallTicket } from './admission.ts';
-import {
-  admitOne,
-  endSlot,
-  type AdmitContext,
-  type AdmittedOne,
-  type AdmittedSlot,
-} from './admit-one.ts';
-import { admitToSeveral, waitOf, type AdmittedToSeveral } from './admit-several.ts';
+import type { Placement, RoutedCall } from '../../routing/placement.ts';
+import { PlainAbort } from '../../runtime/plain-abort.ts';
 import { noteByNames } from '../call-names.ts';
+import { rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
+import type { Admission, CallTicket } from './admission.ts';
+import { admitOne, endSlot, type AdmitContext, type AdmittedSlot } from './admit-one.ts';
+import { askGroups, ratesToReport, type AllSlots } from './ask-groups.ts';
 import { LeaseHolder, type CallLease } from './lease-holder.ts';
-import { isUnverified, poolSource } from './pools.ts';
-import { ownOrShared } from './shared-partition.ts';
-import type { Waited } from './waited.ts';
-import { LEFT, rejected } from '../result.ts';
+import { poolSource } from './pools.ts';
 
 export type Admitted =
   | { readonly kind: 'admitted'; readonly admission: Admission }
-  | Exclude<AdmittedOne, { kind: 'admitted' | 'declined' }>;
+  | Rejected
+  | Moved
+  | CallerLeft;
 
-/** Acquires the slots of a call in every group that it matches (`placed`), or returns a definite reason why not. */
+/** Acquires the slots of a call in every group that it matches, or returns a definite reason why not. */
 export async function admit(
   call: RoutedCall,
   ticket: CallTicket,
   placed: readonly Placement[],
-  outer: AdmitContext,
+  context: AdmitContext,
 ): Promise<Admitted> {
-  const { env, table } = outer;
-  const mayShare = table.snapshot.fullGroups.length > 0;
-  const placements = mayShare
-    ? await Promise.all(
-        placed.map(async (one) => (isUnverified(env, one) ? one : ownOrShared(env, table, one))),
-      )
-    : placed;
-  const [narrowest, ...wider] = placements;
-  if (narrowest === undefined || placements.length > GROUPS_PER_CALL_MAX) {
-    return rejected(tooMany(placements));
-  }
-  const context = outer.metering === null ? outer : { ...outer, billed: billedOf(placements) };
-  if (wider.length > 0) {
-    const several = await admitToSeveral(call, ticket, placements, context);
-    if (several.kind === 'ended') return withRatesToReport(several);
-    const { slots, waited } = several;
-    return { kind: 'admitted', admission: admissionOf(slots, waited, context) };
-  }
-  const round = ticket.rounds.begin();
-  const manner = { ...round, isTry: false, waitsElsewhere: false };
-  const one = await admitOne(call, ticket, narrowest, manner, context);
-  if (one.kind === 'admitted') {
-    return { kind: 'admitted', admission: admissionOf([one], waitOf(one), context) };
-  }
-  return one.kind === 'declined' ? LEFT : one;
+  const { ctx, metering } = context;
+  // Aborts when a slot that the call holds is revoked while the call waits for another one.
+  const revoked = placed.length > 1 ? new PlainAbort(context.signal) : null;
+  const signal = revoked ?? context.signal;
+  const all = await askGroups<AdmittedSlot, Moved | CallerLeft>(call, ticket, placed, {
+    what: 'call',
+    call: context,
+    ask: (placement, manner, placements) => {
+      const billed = metering === null ? null : billedOf(placements);
+      return admitOne(call, ticket, placement, manner, { ...context, signal, billed });
+    },
+    giveBack: (slot, full) => {
+      const { by } = slot;
+      const isYielding = full !== null && by.kind === 'leased';
+      // The call was not sent. A slot that was only held for a while costs nothing.
+      ctx.waitUntil(
+        isYielding ? by.lease.yieldSlot(full.pool, full.forMs) : endSlot(slot, 'unused'),
+      );
+    },
+    keep: ({ by }, firstMs) => {
+      if (by.kind === 'leased') by.lease.keep(() => revoked?.abort(), firstMs);
+    },
+    confirm: ({ by }) => {
+      if (by.kind === 'leased') ctx.waitUntil(by.lease.confirm());
+    },
+  });
+  if (all.kind === 'all') return { kind: 'admitted', admission: admissionOf(all, context) };
+  const isRevoked = revoked?.aborted === true && !context.signal.aborted;
+  return all.kind === 'left' && isRevoked ? revokedWhileQueued() : all;
+}
+
+function revokedWhileQueued(): Rejected {
+  const message =
+    'The operator revoked a slot that this call held while it was queued. Retry the call.';
+  return rejected({ reason: 'limiter_unavailable', message });
 }
 
 /**
@@ -68,8 +70,7 @@ export function billedOf(placements: readonly Placement[]): Placement | null {
 }
 
 function admissionOf(
-  held: readonly AdmittedSlot[],
-  waited: Waited | null,
+  { slots: held, waited }: Pick<AllSlots<AdmittedSlot>, 'slots' | 'waited'>,
   { env, table, members, names }: AdmitContext,
 ): Admission {
   const leases = leasesOf(held);
@@ -82,7 +83,7 @@ function admissionOf(
     placements: held.map(({ placement }) => placement),
     leaseIds: leases.map(({ lease }) => lease.leaseId),
     hasWaiters: leases.some(({ lease }) => lease.hasWaiters),
-    rates: ratesToReport(limitedOf(held)),
+    rates: ratesToReport(held),
     waited,
     reportAnswer: (status, notes) => {
       for (const { lease } of leases) lease.reportAnswer(status, notes);
@@ -151,35 +152,6 @@ function admissionOf(
   };
 }
 
-/** Remaining rate limits of one group of a call. */
-interface Limited {
-  readonly group: string;
-  readonly rates: readonly RateRoom[];
-}
-
-function limitedOf(held: readonly AdmittedSlot[]): Limited[] {
-  return held.flatMap(({ placement: { group }, by }) =>
-    by.kind === 'leased' && by.rates !== undefined ? [{ group, rates: by.rates }] : [],
-  );
-}
-
-/** The limits to report to a caller. Those of its key precede shared ones. */
-function ratesToReport(limited: readonly Limited[]): readonly RateRoom[] {
-  return (limited.find(({ group }) => group.startsWith(KEY_PREFIX)) ?? limited[0])?.rates ?? [];
-}
-
-/** Reports the same limits for a rejected call as for a served one. */
-function withRatesToReport({
-  end,
-  placement: { group },
-  slots,
-}: Extract<AdmittedToSeveral, { kind: 'ended' }>): Admitted {
-  if (end.kind !== 'rejected') return end;
-  const { rates = [] } = end;
-  const own = rates.length === 0 ? [] : [{ group, rates }];
-  return { ...end, rates: ratesToReport([...limitedOf(slots), ...own]) };
-}
-
 /** The leases of a call, narrowest group first. There are fewer than groups if it bypasses one. */
 function leasesOf(
   held: readonly AdmittedSlot[],
@@ -192,10 +164,4 @@ function leasesOf(
 /** Narrows an outcome. A provider's failure counts for the groups that represent it, and never for the caller's own. */
 function outcomeFor(isOfProvider: boolean, outcome: LeaseOutcome): LeaseOutcome {
   return outcome === 'failed' && !isOfProvider ? 'success' : outcome;
-}
-
-function tooMany(placements: readonly Placement[]): ErrorReply {
-  const names = placements.map(({ group }) => `\`${group}\``).join(', ');
-  const message = `This call matches ${placements.length} groups (${names}). The maximum is ${GROUPS_PER_CALL_MAX}.`;
-  return { reason: 'too_many_groups', message };
 }

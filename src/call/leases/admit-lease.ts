@@ -2,45 +2,42 @@ import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { GROUPS_PER_CALL_MAX, onSaturatedAt, type Placement } from '../../routing/placement.ts';
-import { KEY_PREFIX } from '../../routing/key-groups.ts';
+import type { Placement } from '../../routing/placement.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
 import { waitsUntil, type CallTicket } from '../acquire/admission.ts';
-import {
-  slotRequest,
-  cancelTicket,
-  type AdmitContext,
-  type AcquireOptions,
-} from '../acquire/admit-one.ts';
+import { slotRequest, cancelTicket, type AdmitContext } from '../acquire/admit-one.ts';
 import { billedOf } from '../acquire/admit.ts';
+import {
+  askGroups,
+  ratesToReport,
+  type AcquireOptions,
+  type AllSlots,
+  type DeclinedByGroup,
+  type GroupSlot,
+} from '../acquire/ask-groups.ts';
 import { giveBackBypasses } from '../acquire/bypasses.ts';
-import { HeldSlots, longestOf, othersOf, type Full } from '../acquire/held-slots.ts';
+import type { Full } from '../acquire/held-slots.ts';
 import type { GrantedAnswer } from '../acquire/open-calls.ts';
-import { isUnverified, poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
-import type { Round } from '../acquire/rounds.ts';
+import { poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
 import { capped, overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
+import type { SlotEnd, SlotRequest } from '../acquire/slot-wait.ts';
+import type { Waited } from '../acquire/waited.ts';
 import type { CallAttempts } from '../attempts/call-attempts.ts';
 import { excludedMembers } from '../attempts/where-next.ts';
-import { ownOrShared } from '../acquire/shared-partition.ts';
-import type { SlotEnd, SlotRequest } from '../acquire/slot-wait.ts';
-import { longerWait, type Waited } from '../acquire/waited.ts';
+import type { Metering } from '../metering.ts';
 import { noteRejection } from '../observe/analytics.ts';
-import { LEFT, rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
+import type { Candidate } from '../plan.ts';
+import { rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
 import { askById, type ParkedById } from './ask-by-id.ts';
 import type { PoolAt, PoolHold } from './lease-token.ts';
-import type { Metering } from '../metering.ts';
-import type { Candidate } from '../plan.ts';
 
 /** Time limit of a message that nothing depends on. */
 const LOST_MS = 5_000;
 
-interface PlacedLease {
-  readonly placement: Placement;
+interface PlacedLease extends GroupSlot {
   readonly granted: GrantedAnswer;
   readonly request: SlotRequest;
-  readonly endGapMs: number;
-  readonly waited: Waited | null;
 }
 
 export interface LeaseAdmissionRequest {
@@ -48,8 +45,6 @@ export interface LeaseAdmissionRequest {
   /** null if none of its groups counts tokens or cost. */
   readonly metering: Metering | null;
   readonly ticket: CallTicket;
-  readonly ticketId: string;
-  readonly attempt: number;
   readonly tries: CallAttempts<unknown>;
   /** Latest time at which its request must be answered. */
   readonly parkUntil: number;
@@ -68,96 +63,40 @@ export type LeaseAdmitted =
       /** The wait of its last request. null if it did not wait. */
       readonly waited: Waited | null;
     }
-  | (ParkedIn & { readonly pools: readonly PoolAt[] })
+  | ParkedIn
   | Rejected
   | Moved
   | CallerLeft;
 
 /**
- * Acquires the slots of a lease in every group. It waits like a call: where the expected wait is longest, and with its
- * slots of other groups only for a short wait. When its request ends, its slots are released and its position in that
- * queue is kept.
+ * Acquires the slots of a lease in every group. It waits like a call. When its request ends, its slots are released and
+ * its position in the queue where it waits is kept.
  */
 export async function admitLease(ask: LeaseAdmissionRequest): Promise<LeaseAdmitted> {
-  const placements = await placesOf(ask.plan);
-  if (placements.length > GROUPS_PER_CALL_MAX) return rejected(tooMany(placements));
-  const [sole, ...others] = placements;
-  const taken =
-    sole === undefined || others.length > 0
-      ? await takeInAll(ask, placements)
-      : await takeOne(ask, sole, { isTry: false, waitsElsewhere: false }, placements);
-  if ('granted' in taken) return finished([taken], ask, placements);
-  if (taken.kind === 'all') return finished(taken.slots, ask, placements);
-  if (taken.kind === 'parked') return { ...taken, pools: placements.map(poolAt) };
-  return taken.kind === 'declined' ? LEFT : taken;
-}
-
-/** The pools of a lease. A partition of a group with too many may share one. */
-function placesOf({ call: { env, table }, placements }: Candidate): Promise<Placement[]> {
-  return Promise.all(
-    placements.map(async (one) => (isUnverified(env, one) ? one : ownOrShared(env, table, one))),
+  const { plan, ticket } = ask;
+  const all = await askGroups<PlacedLease, ParkedIn | Moved | CallerLeft>(
+    plan.routed,
+    ticket,
+    plan.placements,
+    {
+      what: 'lease',
+      call: plan.call,
+      ask: (placement, manner, placements) => takeOne(ask, placement, manner, placements),
+      giveBack: (slot, full) => giveBack(slot, full, ask),
+      // The group holds it for the time that its request may take.
+      keep: () => {},
+      confirm: () => {},
+    },
   );
-}
-
-type TakenLeases =
-  | { readonly kind: 'all'; readonly slots: readonly PlacedLease[] }
-  | Exclude<TakenLease, PlacedLease | DeclinedLease>;
-
-async function takeInAll(
-  ask: LeaseAdmissionRequest,
-  placements: readonly Placement[],
-): Promise<TakenLeases> {
-  const held = new HeldSlots<PlacedLease>(ask.plan.call.after, (slot, full) =>
-    giveBack(slot, full, ask),
-  );
-  for (;;) {
-    const missing = placements.filter((placement) => !held.has(placement));
-    const mayWait = ask.ticket.maxWaitMs !== 0;
-    const attempts = await Promise.all(
-      missing.map((placement) => {
-        const isTry = mayWait && onSaturatedAt(placement) !== 'reject';
-        const needs = othersOf(missing, placement);
-        const hadTurn = held.hadTurn(placement);
-        const manner = { isTry, waitsElsewhere: true, needs, hadTurn };
-        return takeOne(ask, placement, manner, placements);
-      }),
-    );
-    const granted = attempts.filter((one) => 'granted' in one);
-    if (granted.length === missing.length) {
-      const all = new Map([...held.all, ...granted].map((slot) => [slot.placement, slot]));
-      return { kind: 'all', slots: placements.flatMap((placement) => all.get(placement) ?? []) };
-    }
-    for (const slot of granted) giveBack(slot, null, ask);
-    const declined: DeclinedLease[] = [];
-    for (const one of attempts) {
-      if ('granted' in one) continue;
-      if (one.kind !== 'declined') {
-        held.end();
-        return one;
-      }
-      declined.push(one);
-    }
-    const { placement, waitMs } = longestOf(declined);
-    held.limit(placement, waitMs);
-    const needs = othersOf(missing, placement);
-    const hadTurn = held.hadTurn(placement);
-    const manner = { isTry: false, waitsElsewhere: true, needs, hadTurn };
-    const one = await takeOne(ask, placement, manner, placements);
-    if ('granted' in one) held.add(one);
-    else if (one.kind !== 'declined') {
-      held.end();
-      return one;
-    }
-  }
+  return all.kind === 'all' ? finished(all, ask) : all;
 }
 
 /** Returns a lease that has all its slots, after a last check that its caller may have them. */
 async function finished(
-  held: readonly PlacedLease[],
+  { slots: held, waited }: AllSlots<PlacedLease>,
   ask: LeaseAdmissionRequest,
-  placements: readonly Placement[],
 ): Promise<LeaseAdmitted> {
-  const refused = await ask.refusedNow(placements);
+  const refused = await ask.refusedNow(held.map(({ placement }) => placement));
   if (refused !== null) {
     endAll(held, ask);
     return refused;
@@ -167,28 +106,18 @@ async function finished(
   for (const { granted } of held) {
     ctx.waitUntil(letGo(granted, isSole ? null : granted.lease.confirm(), ask));
   }
-  return admitted(held, ask);
+  return admitted(held, waited, ask);
 }
 
-/** Not now, with the expected wait in milliseconds. Infinity if it cannot be estimated. */
-interface DeclinedLease {
-  readonly kind: 'declined';
-  readonly placement: Placement;
-  readonly waitMs: number;
-}
-
-type ParkedIn = ParkedById & { readonly group: string };
-
-type TakenLease = PlacedLease | ParkedIn | Rejected | Moved | CallerLeft | DeclinedLease;
+type ParkedIn = ParkedById & { readonly group: string; readonly pools: readonly PoolAt[] };
 
 async function takeOne(
   ask: LeaseAdmissionRequest,
   placement: Placement,
-  how: Omit<AcquireOptions, keyof Round>,
+  manner: AcquireOptions,
   all: readonly Placement[],
-): Promise<TakenLease> {
-  const { plan, ticket, ticketId, attempt, parkUntil } = ask;
-  const manner: AcquireOptions = { ticketId, attempt, ...how };
+): Promise<PlacedLease | DeclinedByGroup | ParkedIn | Rejected | Moved | CallerLeft> {
+  const { plan, ticket, parkUntil } = ask;
   const { call, routed } = plan;
   const { env, table, ctx, signal, after } = call;
   const context = contextOf(ask, all);
@@ -215,8 +144,9 @@ async function takeOne(
   switch (answer.kind) {
     case 'granted': {
       const { granted } = answer;
-      const { endGapMs = 0 } = granted;
-      return { placement, granted, request, endGapMs, waited: waitedFor(granted.waitedFor) };
+      const { endGapMs = 0, rates = [] } = granted;
+      const waited = waitedFor(granted.waitedFor);
+      return { kind: 'admitted', placement, granted, request, endGapMs, rates, waited };
     }
     case 'gone':
       return refused(gone());
@@ -233,7 +163,7 @@ async function takeOne(
       );
       return answer;
     case 'parked':
-      return { ...answer, group: placement.group };
+      return { ...answer, group: placement.group, pools: all.map(poolAt) };
     case 'moved':
       return answer;
     case 'unread':
@@ -267,20 +197,14 @@ function contextOf(
   };
 }
 
-function admitted(held: readonly PlacedLease[], { plan }: LeaseAdmissionRequest): LeaseAdmitted {
-  const { members } = plan;
+function admitted(
+  held: readonly PlacedLease[],
+  waited: Waited | null,
+  { plan: { members } }: LeaseAdmissionRequest,
+): LeaseAdmitted {
   const granting = held.find(({ placement }) => placement.group === members?.group);
-  const limited = held.flatMap(({ placement: { group }, granted: { rates } }) =>
-    rates === undefined ? [] : [{ group, rates }],
-  );
-  const reported = limited.find(({ group }) => group.startsWith(KEY_PREFIX)) ?? limited[0];
-  return {
-    kind: 'admitted',
-    holds: held.map(holdOf),
-    member: granting?.granted.member ?? null,
-    rates: reported?.rates ?? [],
-    waited: held.map((one) => one.waited).reduce(longerWait, null),
-  };
+  const member = granting?.granted.member ?? null;
+  return { kind: 'admitted', holds: held.map(holdOf), member, rates: ratesToReport(held), waited };
 }
 
 function holdOf({ placement, granted, request }: PlacedLease): PoolHold {
@@ -351,10 +275,4 @@ function gone(): ErrorReply {
   const message =
     'The requested lease has ended. Request another one with a new `idempotency-key`, and without the ticket.';
   return { reason: 'lease_gone', message };
-}
-
-function tooMany(placements: readonly Placement[]): ErrorReply {
-  const names = placements.map(({ group }) => `\`${group}\``).join(', ');
-  const message = `This lease matches ${placements.length} groups (${names}). The maximum is ${GROUPS_PER_CALL_MAX}.`;
-  return { reason: 'too_many_groups', message };
 }

@@ -7,7 +7,6 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { CallTicket } from '../acquire/admission.ts';
 import { CallAttempts, NO_ATTEMPTS } from '../attempts/call-attempts.ts';
 import { drive } from '../drive.ts';
-import { Rounds } from '../acquire/rounds.ts';
 import { ticketTime } from '../acquire/ticket.ts';
 import { waitedHeader } from '../acquire/waited.ts';
 import type { AuthenticatedCall } from '../call.ts';
@@ -90,8 +89,6 @@ async function askForLease(
         const now = { ...ticket, past: tries.past };
         const admitted = await admitLease({
           plan,
-          ticketId: ticket.ticketId,
-          attempt: ticket.attempt,
           parkUntil,
           isKept,
           ticket: attempt.ticket,
@@ -183,7 +180,7 @@ async function pastOf(
 function ticketFor(
   { caller, headers }: AuthenticatedCall,
   wanted: LeaseRequestBody,
-  { enqueuedAt, slots }: TicketToken,
+  { ticketId, attempt, enqueuedAt, slots }: TicketToken,
 ): CallTicket {
   const { keyLanes, keyTimeoutMs } = caller;
   return {
@@ -196,7 +193,8 @@ function ticketFor(
     agent: wanted.agent ?? headers.agent,
     agentStartedAt: wanted.agent_started_at ?? headers.agentStartedAt,
     parents: wanted.parents?.map(leaseIdIn) ?? headers.parents,
-    rounds: new Rounds(),
+    // Its pools count the attempts of a ticket that is held by its id.
+    rounds: { begin: () => ({ ticketId, attempt }), noteCancelled: () => {} },
     kind: 'lease',
     byId: true,
   };

@@ -28,7 +28,7 @@ export interface Declined {
 
 type CallerManner = Partial<Pick<Ticket, 'isTry' | 'waitsElsewhere'>>;
 
-/** One call that needs slots in several groups, and how it gets them: as `admit-several.ts` does. */
+/** One call that needs slots in several groups, and how it gets them: as `ask-groups.ts` does. */
 export class SimulatorCaller {
   readonly #clock: Clock;
   readonly #ticket: Ticket;

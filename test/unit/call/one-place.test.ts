@@ -21,7 +21,7 @@ it.each([
   ],
   ['its body is given up', /\.discard\(/, ['body.ts']],
   ['its body is kept', /\bkeepBody\(/, ['body.ts']],
-  ['its body has its last end', /\bbody\.end\(/, ['handle.ts']],
+  ['its body has its last end', /\bbody\.end\(/, ['handle.ts', 'socket/turns.ts']],
   [
     'what Headgate says is put on its answer',
     /\bputAnswerHeaders\(/,
