@@ -3,7 +3,6 @@ import type { ConfigInput } from '../../src/contract/config/config.ts';
 import { hashedPartition, hashedPlacements, mayHash } from '../../src/routing/hashed-partition.ts';
 import { isHashed } from '../../src/routing/partition.ts';
 import { compileRoutes } from '../../src/routing/placement.ts';
-import { takesCalls } from '../../src/routing/pool.ts';
 import { fingerprint } from '../../src/runtime/digests.ts';
 import { byId, aCall, aConfig, anUpstream } from '../unit/routing/fixtures.ts';
 
@@ -93,15 +92,4 @@ test.each<[Partial<HashedNamesGroupInput>, boolean]>([
 ])('a call waits for hashes only where a group like %j is', (group, expected) => {
   const config = aConfig({ groups: [{ name: 'g', ...group }] });
   expect(mayHash(compileRoutes(config, byId()), {})).toBe(expected);
-});
-
-test('in a jurisdiction a pool that is named by a value of before takes no more calls', async () => {
-  const kept = aConfig({ groups: [{ ...SPLIT, jurisdiction: 'eu' }] });
-  const pool = (partition: string) => ({ group: 'g', partition, jurisdiction: 'eu' as const });
-  expect(takesCalls(pool('a'), kept)).toBe(false);
-  for (const partition of [await hashedPartition(KEY, 'a'), FINGERPRINT, '@overflow']) {
-    expect(takesCalls(pool(partition), kept)).toBe(true);
-  }
-  const anywhere = aConfig({ groups: [SPLIT] });
-  expect(takesCalls({ group: 'g', partition: 'a' }, anywhere)).toBe(true);
 });
