@@ -40,6 +40,12 @@ const SHARED_PROCESSES = { isolate: false, maxWorkers: 2 };
 /** They wait more than they compute: six at a time keep two cores busy. */
 const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
 
+/**
+ * Files of these run one after another in the same six runtimes: `test/workers/support/setup.ts` restores each runtime
+ * between them. A call that is under way at the end of a file then rejects, with nobody to wait for it.
+ */
+const SHARED_RUNTIME: TestProjectInlineConfiguration['test'] = { isolate: false };
+
 /** Thousands of calls in one process: beside others it would find the machine too busy for them, so they come last. */
 const LARGE = ['test/workers/group/herd.test.ts', 'test/workers/leases/faults.test.ts'];
 
@@ -79,6 +85,8 @@ const workersProject = (name: string, test: TestProjectInlineConfiguration['test
 
 export default defineConfig({
   test: {
+    // A call that was under way when its test file ended, in a runtime that goes on with the next file.
+    onUnhandledError: ({ message }) => message !== 'Application called deleteAllDurableObjects().',
     projects: [
       {
         test: {
@@ -101,6 +109,7 @@ export default defineConfig({
       },
       workersProject('workers', {
         ...SIDE_BY_SIDE,
+        ...SHARED_RUNTIME,
         include: ['test/workers/**/*.test.ts'],
         exclude: LARGE,
       }),
