@@ -10,10 +10,10 @@ import {
   askPools,
   readDirectory,
   ASKED_MAX,
+  usedSince,
   type Directory,
   type PoolReply,
 } from '../overview/pools.ts';
-import { usedSince } from '../overview/used-pools.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import type { AdminApp } from './context.ts';
 import { requirePools } from './pools.ts';

@@ -3,9 +3,8 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import type { CallCounts } from '../contract/history.ts';
 
 import type { Env } from '../env.ts';
-import { sumOfCalls } from '../history/call-counts.ts';
-import { askPools, readDirectory } from '../overview/pools.ts';
-import { usedSince } from '../overview/used-pools.ts';
+import { sumOfCalls } from '../history/points.ts';
+import { askPools, readDirectory, usedSince } from '../overview/pools.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { forbiddenFor, refusedKey } from '../routing/key-access.ts';
 import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';

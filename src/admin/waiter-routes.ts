@@ -1,7 +1,6 @@
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
-import { mayWaitElsewhere } from '../overview/all-groups.ts';
+import { mayWaitElsewhere, waitingElsewhere } from '../overview/all-groups.ts';
 import { askAwake, askPools, readDirectory, type Directory } from '../overview/pools.ts';
-import { waitingElsewhere } from '../overview/waiting.ts';
 import { note } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { requirePools, unreachable } from './pools.ts';

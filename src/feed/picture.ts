@@ -8,10 +8,14 @@ import {
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import { instant } from '../core/words/ids.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
-import { groupNames, namesWithWaiting, statusOfGroups } from '../overview/all-groups.ts';
+import {
+  groupNames,
+  namesWithWaiting,
+  statusOfGroups,
+  groupsNeeded,
+} from '../overview/all-groups.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { withMembers } from '../overview/unused-group.ts';
-import { groupsNeeded } from '../overview/waiting.ts';
 import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts';
 
 /** Maximum time by which reports of a pool can overtake each other in transit. */

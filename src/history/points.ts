@@ -1,6 +1,4 @@
-import type { HistoryPoint } from '../contract/history.ts';
-import { sumOfCalls } from './call-counts.ts';
-import { joinTenants } from './tenant-times.ts';
+import type { HistoryPoint, CallCounts, TenantTimes } from '../contract/history.ts';
 import { addCounts } from '../core/parts/histogram.ts';
 
 /** Joins an earlier and a later point of one pool. The limit is that of the later one. */
@@ -135,4 +133,78 @@ function joinTallies(a: Tallies, b: Tallies, join: Join): Tallies {
   const joined: Record<string, number> = { ...a };
   for (const [name, count] of Object.entries(b)) joined[name] = join(joined[name] ?? 0, count);
   return joined;
+}
+
+const NAME_LENGTH_MAX = 128;
+
+interface CallKind {
+  readonly caller: string;
+  readonly upstream: string;
+  readonly model: string | null;
+}
+
+/**
+ * Counts calls by key, upstream and model. Combinations beyond the maximum are not counted, because callers may make up
+ * models.
+ */
+export class CallsByKind {
+  readonly #counts = new Map<string, [string, string, string | null, number]>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  add({ caller, upstream, model }: CallKind, calls: number): void {
+    const name = `${caller}\n${upstream}\n${model ?? ''}`;
+    const known = this.#counts.get(name);
+    if (known !== undefined) known[3] += calls;
+    else if (this.#counts.size < this.#max) {
+      this.#counts.set(name, [
+        cut(caller),
+        cut(upstream),
+        model === null ? null : cut(model),
+        calls,
+      ]);
+    }
+  }
+
+  /** Lists the combinations with the most calls first. */
+  most(count: number): CallCounts {
+    return [...this.#counts.values()].toSorted((a, b) => b[3] - a[3]).slice(0, count);
+  }
+}
+
+/** Adds up counts, and keeps the combinations with the most calls. */
+export function sumOfCalls(all: readonly CallCounts[], max = Infinity): CallCounts {
+  // The inputs are bounded, so all of them are added up before any is left out.
+  const sum = new CallsByKind(Infinity);
+  for (const counts of all) {
+    for (const [caller, upstream, model, calls] of counts) {
+      sum.add({ caller, upstream, model }, calls);
+    }
+  }
+  return sum.most(max);
+}
+
+function cut(name: string): string {
+  return name.slice(0, NAME_LENGTH_MAX);
+}
+
+/** Maximum tenants of each kind in a point of one minute and in a joined point. */
+export const TENANTS_OF_MINUTE = 5;
+const TENANTS_JOINED = 10;
+
+export function joinTenants(a: TenantTimes, b: TenantTimes): TenantTimes {
+  const joined = new Map(a);
+  for (const [tenant, ms] of b) joined.set(tenant, (joined.get(tenant) ?? 0) + ms);
+  return longest(joined, TENANTS_JOINED);
+}
+
+/** Lists the tenants with the most time first. Tenants without any are left out. */
+export function longest(times: Iterable<readonly [string, number]>, count: number): TenantTimes {
+  return [...times]
+    .filter(([, ms]) => ms > 0)
+    .toSorted(([a, aMs], [b, bMs]) => bMs - aMs || (a < b ? -1 : 1))
+    .slice(0, count);
 }

@@ -1,29 +1,36 @@
 import { isHeld, switchesInForce, switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
-import { GAUGES, slotsTaken } from '../contract/gauges.ts';
-import type { PoolStatus, SpendStatus } from '../contract/status.ts';
+import { GAUGES, slotsTaken, MEMBER_GAUGES } from '../contract/gauges.ts';
+import type {
+  PoolStatus,
+  SpendStatus,
+  Lately,
+  MemberStatus,
+  LimitsSeenStatus,
+} from '../contract/status.ts';
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import type { RefusalCount } from '../contract/refusals.ts';
 import { plural } from '../core/words/figures.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { configuredSlots } from '../routing/configured-slots.ts';
 import { takesCalls } from '../routing/pool.ts';
-import { joinAbout, joinScopes, separateAbout, separateMembers } from '../routing/scopes-shown.ts';
+import {
+  joinAbout,
+  joinScopes,
+  separateAbout,
+  separateMembers,
+  isHolding,
+} from '../routing/scopes-shown.ts';
 import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import { stateOf } from './group-state.ts';
 import { joinRows, longestPause, smallest, sumUp } from './joins.ts';
-import { joinLastHours } from './last-hours.ts';
-import { joinLately, withRefusedHere } from './last-minutes.ts';
-import { joinMembers } from './join-members.ts';
-import { joinUpstreams } from './upstream-calls.ts';
-import { joinLimitsSeen } from './limits-seen.ts';
+import { joinLastHours, joinLately, withRefusedHere } from './recent.ts';
+import { joinUpstreams, upstreamsOfGroup } from './upstream-health.ts';
 import type { PoolReply } from './pools.ts';
-import { upstreamsOfGroup } from './upstream-health.ts';
 
 type PoolGauges = Omit<PoolStatus, 'group' | 'partition'>;
 
@@ -144,12 +151,8 @@ function totals(all: readonly PoolStatus[]): GroupTotals {
 
 function spendOf(all: readonly SpendStatus[]): SpendStatus | null {
   if (all.length === 0) return null;
-  const sum = (of: (spend: SpendStatus) => number) => all.reduce((usd, one) => usd + of(one), 0);
   return {
-    hour_usd: sum((spend) => spend.hour_usd),
-    day_usd: sum((spend) => spend.day_usd),
-    month_usd: sum((spend) => spend.month_usd),
-    reserved_usd: sum((spend) => spend.reserved_usd),
+    ...joinRows(AMOUNTS, all),
     day_usd_by_key: sumUp(all.map((spend) => spend.day_usd_by_key)),
     day_usd_by_agent: sumUp(all.map((spend) => spend.day_usd_by_agent)),
   };
@@ -169,4 +172,152 @@ function partitionStatus(config: Config): (one: PoolReply<PoolStatus>) => Partit
 function failureNote(failed: number, shown: readonly PoolReply<PoolStatus>[]): string {
   const first = shown.flatMap((one) => ('error' in one ? [one.error] : []))[0] ?? '';
   return `${failed} of ${plural(shown.length, 'pool')} did not respond: ${first}`;
+}
+
+type StateGauges = Pick<
+  PoolStatus,
+  'limit' | 'in_use' | 'cooling' | 'unclaimed' | 'lent' | 'queued'
+>;
+
+type StateFacts = Pick<
+  GroupStatus,
+  | 'in_use'
+  | 'queued'
+  | 'breaker'
+  | 'paused'
+  | 'paused_until'
+  | 'draining'
+  | 'dry_run'
+  | 'budget_spent'
+  | 'rate_used_up'
+  | 'about'
+  | 'scopes'
+  | 'lately'
+> & { readonly error?: string };
+
+/** Returns the most important state of a group. */
+export function stateOf(group: StateFacts, pools: readonly StateGauges[]): GroupStatus['state'] {
+  if (group.error !== undefined && group.in_use + group.queued === 0) return 'unreachable';
+  const isOfAll = group.about === undefined;
+  if (group.breaker !== 'closed' && isOfAll) return 'broken';
+  if (group.paused) return 'paused';
+  if (group.draining) return 'draining';
+  if (group.dry_run) return 'dry run';
+  if (group.budget_spent !== null) return 'budget spent';
+  if (group.paused_until !== null && isOfAll) return 'paused';
+  const failure = failureOf(group.lately);
+  if (failure?.isPlain === true) return failure.state;
+  if (isFull(pools)) return 'full';
+  if (isPartlyPaused(group)) return 'partly paused';
+  if (failure !== null) return failure.state;
+  return group.rate_used_up === null ? 'flowing' : 'rate limited';
+}
+
+/** Failures in a row that are more important than `full`. Fewer may come from one client. */
+const PLAIN_FAILURES = 5;
+
+/** Refusals that mean that an upstream is broken or unreachable. */
+const FAULTS: ReadonlySet<string> = new Set(['error']);
+
+interface FailureState {
+  readonly state: GroupStatus['state'];
+  readonly isPlain: boolean;
+}
+
+/** Returns the failure state of a group that serves nothing. null if it serves calls or has none. */
+function failureOf(lately: Lately | undefined): FailureState | null {
+  if (lately?.is_failing !== true) return null;
+  const { refusals, rejected, ended, answered_errors: errors = {} } = lately;
+  const faults = sumOf(refusals, (kind) => FAULTS.has(kind));
+  const answered = sumOf(errors, () => true);
+  const refused = sumOf(refusals, (kind) => !FAULTS.has(kind)) + answered;
+  const rejections = sumOf(rejected, () => true);
+  const isRefused = refused > 0 && refused >= Math.max(rejections, faults);
+  const failures = faults + refused + rejections + (ended['cancelled'] ?? 0);
+  return {
+    state: isRefused ? 'refused by upstream' : 'nothing served',
+    isPlain: failures >= PLAIN_FAILURES,
+  };
+}
+
+function sumOf(tally: Lately['refusals'], isMeant: (name: string) => boolean): number {
+  return Object.entries(tally).reduce(
+    (sum, [name, count]) => (isMeant(name) ? sum + count : sum),
+    0,
+  );
+}
+
+/** Whether only calls of some models, tiers or keys are stopped. */
+function isPartlyPaused({ about, breaker, paused_until: until, scopes = [] }: StateFacts): boolean {
+  const isOwn = about !== undefined && (until !== null || breaker !== 'closed');
+  return isOwn || scopes.some(isHolding);
+}
+
+/** Whether the slots of all pools are in use, or those of one pool with queued calls. */
+function isFull(pools: readonly StateGauges[]): boolean {
+  if (pools.some((pool) => pool.queued > 0 && freeOf(pool) <= 0)) return true;
+  const isAnyUsed = pools.some((pool) => slotsTaken(pool) > 0);
+  return isAnyUsed && pools.every((pool) => freeOf(pool) <= 0);
+}
+
+function freeOf(pool: StateGauges): number {
+  return (pool.limit.effective ?? Infinity) - slotsTaken(pool);
+}
+
+const SUMMED = { shape: 'number', join: 'sum' } as const;
+
+const AFFINITY_COUNTS = { kept_total: SUMMED, left_total: SUMMED, waited_total: SUMMED };
+
+/** The amounts of the spend of a pool and of a member. */
+const AMOUNTS = {
+  hour_usd: SUMMED,
+  day_usd: SUMMED,
+  month_usd: SUMMED,
+  reserved_usd: SUMMED,
+};
+
+export function joinMembers(
+  pools: readonly PoolStatus[],
+): Pick<PoolStatus, 'members' | 'affinity'> {
+  const reported = pools.flatMap(({ members }) => members ?? []);
+  const affinities = pools.flatMap(({ affinity }) => affinity ?? []);
+  if (affinities.length === 0) return {};
+  return {
+    members: [...Map.groupBy(reported, ({ id }) => id).values()].flatMap(joinMember),
+    affinity: joinRows(AFFINITY_COUNTS, affinities),
+  };
+}
+
+/** Joins the reports of several pools on one member. Its configuration comes from the first. */
+function joinMember(all: readonly MemberStatus[]): MemberStatus[] {
+  const [first, second] = all;
+  if (first === undefined) return [];
+  if (second === undefined) return [first];
+  const spends = all.flatMap(({ spend }) => spend ?? []);
+  return [
+    {
+      ...withoutPause(first),
+      ...joinAbout(all),
+      limit: { ...first.limit, effective: smallest(all.map(({ limit }) => limit.effective)) },
+      ...joinRows(MEMBER_GAUGES, all),
+      ...longestPause(all),
+      rates: null,
+      spend: spends.length === 0 ? null : joinRows(AMOUNTS, spends),
+    },
+  ];
+}
+
+function withoutPause({ pause: _pause, about: _about, ...rest }: MemberStatus): MemberStatus {
+  return rest;
+}
+
+/** Joins the limits that pools observed. For each upstream and model the latest report counts. */
+function joinLimitsSeen(pools: readonly PoolStatus[]): Pick<PoolStatus, 'limits_seen'> {
+  const all = pools.flatMap(({ limits_seen: seen }) => seen ?? []);
+  if (all.length === 0) return {};
+  const latest = new Map<string, LimitsSeenStatus>();
+  for (const one of all.toSorted((a, b) => (a.at < b.at ? -1 : 1))) {
+    latest.set(`${one.upstream} ${one.model ?? ''}`, one);
+  }
+  return { limits_seen: [...latest.values()] };
 }

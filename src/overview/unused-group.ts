@@ -17,10 +17,8 @@ import { isOwnPartition } from '../routing/partition.ts';
 import type { PlacedPool } from '../routing/pool.ts';
 import { restingScopes } from '../routing/scopes-shown.ts';
 import type { NamesWith } from './joins.ts';
-import { restingHour } from './last-hours.ts';
-import { spentNow } from './spent-now.ts';
-import { restingLately } from './last-minutes.ts';
-import { restingUpstreams } from './upstream-calls.ts';
+import { restingHour, restingLately } from './recent.ts';
+import { spentNow, restingUpstreams } from './upstream-health.ts';
 
 /** Age from which on the waits of a status are outdated. */
 const WAITS_MS = 300_000;

@@ -5,10 +5,8 @@ import {
   type HistoryPoint,
 } from '../../contract/history.ts';
 import type { LastHour, Lately } from '../../contract/status.ts';
-import { sumOfCalls } from '../../history/call-counts.ts';
-import { joinInTime, inSteps, type Sums } from '../../history/points.ts';
-import { lastHourOf } from '../../history/last-hour.ts';
-import { latelyOf } from '../../history/last-minutes.ts';
+import { sumOfCalls, joinInTime, inSteps, type Sums } from '../../history/points.ts';
+import { lastHourOf, latelyOf } from '../../history/recent.ts';
 import { heldAtMember, heldByCalls, slotsLearned } from '../../core/capacity.ts';
 import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';

@@ -3,8 +3,7 @@ import type { Decision, DecisionLog } from '../../core/parts/decision-log.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { ReportedCalls } from '../../core/parts/prefetches.ts';
 import type { GroupState } from '../../core/state.ts';
-import { CallsByKind } from '../../history/call-counts.ts';
-import { longest, TENANTS_OF_MINUTE } from '../../history/tenant-times.ts';
+import { CallsByKind, longest, TENANTS_OF_MINUTE } from '../../history/points.ts';
 import { isEnd } from './call-line.ts';
 
 /** Maximum tenants counted within a minute. Further ones are not counted, because callers may make up names. */

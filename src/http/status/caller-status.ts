@@ -10,7 +10,7 @@ import type { ScopeFields } from '../../contract/scope.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import { ambiguous } from '../../core/words/scope.ts';
 import { askPools } from '../../overview/pools.ts';
-import { groupOfPool } from '../../overview/waiting.ts';
+import { groupOfPool } from '../../overview/all-groups.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import { callerPools, type CallerPool, type StatusCaller } from './caller-pools.ts';
 

@@ -1,5 +1,5 @@
 import { UNUSED } from '../../../src/overview/unused-group.ts';
-import { stateOf } from '../../../src/overview/group-state.ts';
+import { stateOf } from '../../../src/overview/group-status.ts';
 import type { GroupView } from '../../../dashboard/src/model/status.ts';
 
 /** A quiet group of five slots, but for what a test says. */

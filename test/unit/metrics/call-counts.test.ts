@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { CallCounts } from '../../../src/contract/history.ts';
-import { CallsByKind, sumOfCalls } from '../../../src/history/call-counts.ts';
+import { CallsByKind, sumOfCalls } from '../../../src/history/points.ts';
 
 const kind = (caller: string, model: string | null = 'gpt-4o', upstream = 'openai') => ({
   caller,

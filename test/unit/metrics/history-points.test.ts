@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { HistoryPoint } from '../../../src/contract/history.ts';
 import { emptyCounts } from '../../../src/core/parts/histogram.ts';
-import { inSteps, joinPools } from '../../../src/history/points.ts';
-import { joinTenants, longest } from '../../../src/history/tenant-times.ts';
+import { inSteps, joinPools, joinTenants, longest } from '../../../src/history/points.ts';
 
 const EMPTY: HistoryPoint = {
   at: 0,

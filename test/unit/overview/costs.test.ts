@@ -20,7 +20,7 @@ import {
 } from '../../../src/core/parts/costs.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { dateOf, daysOf, periodsAt } from '../../../src/history/periods.ts';
-import { costDays, costRows } from '../../../src/overview/cost-rows.ts';
+import { costDays, costRows } from '../../../src/overview/costs.ts';
 
 const NOON = Date.parse('2026-11-24T12:00:00Z');
 

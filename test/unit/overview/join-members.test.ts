@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { emptyRates } from '../../../src/core/parts/rates.ts';
 import { instant } from '../../../src/core/words/ids.ts';
-import { joinMembers } from '../../../src/overview/join-members.ts';
+import { joinMembers } from '../../../src/overview/group-status.ts';
 import { withMembers } from '../../../src/overview/unused-group.ts';
 import { resting, untouched } from '../../../src/overview/unused-group.ts';
 import type { MemberStatus, PoolStatus } from '../../../src/contract/status.ts';

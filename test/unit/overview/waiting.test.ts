@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { waitingElsewhere } from '../../../src/overview/waiting.ts';
+import { waitingElsewhere } from '../../../src/overview/all-groups.ts';
 import type { PoolReply } from '../../../src/overview/pools.ts';
 import { elsewhereWords, waitWords } from '../../../src/contract/wait-words.ts';
 
