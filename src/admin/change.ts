@@ -2,7 +2,7 @@ import { listItems } from '../runtime/header-value.ts';
 import type { Config } from '../contract/config/config.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
-import { ownKeyWarnings } from '../config/check/own-keys.ts';
+import { ownKeyWarnings } from '../config/check/access.ts';
 import { readOwnDocument } from '../config/own-config.ts';
 import {
   membersWithoutSecret,
@@ -11,7 +11,7 @@ import {
   withoutSecret,
 } from '../runtime/secrets.ts';
 import { checkConfig, type CheckOptions } from '../config/check-config.ts';
-import { rankErrors } from '../config/check/ranks.ts';
+import { rankErrors } from '../config/check/groups.ts';
 import type { FieldError } from '../config/field-error.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';

@@ -1,4 +1,4 @@
-import { closedLeaseWarnings, leaseUsageWarnings } from '../config/check/leases.ts';
+import { closedLeaseWarnings, leaseUsageWarnings } from '../config/check/access.ts';
 import { networkWarnings, socketWarnings } from '../config/check/upstreams.ts';
 import { readOwnDocument } from '../config/own-config.ts';
 import type { ChangeResult, Edit } from './change.ts';

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import type { groupPreviewSchema } from '../contract/admin/preview-routes.ts';
 import { rollbackSchema } from '../contract/admin/version-routes.ts';
-import { changesBetween } from '../config/changes-between.ts';
+import { changesBetween } from '../config/document-changes.ts';
 import type { PoolPreview } from '../contract/rpc/change-preview.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { MINUTE_MS, type HistoryPoint } from '../contract/history.ts';

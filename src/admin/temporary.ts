@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { fieldsBetween } from '../config/field-paths.ts';
+import { fieldsBetween } from '../config/document-changes.ts';
 import { FOR_S_MAX, type untilSchema } from '../contract/admin/until.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';

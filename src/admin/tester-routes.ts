@@ -5,7 +5,7 @@ import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
 import { kindOfLimits } from '../routing/key-groups.ts';
 import { REASONS, type ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { unknownOperation } from '../config/check/operations.ts';
+import { unknownOperation } from '../config/check/upstreams.ts';
 import { classify } from '../upstream/operation/operation.ts';
 import { cancelsRun } from '../upstream/operation/runs.ts';
 import { chooseUpstream } from '../routing/choose-upstream.ts';

@@ -1,5 +1,4 @@
-import { fieldAt, pathText } from '../config/field-paths.ts';
-import { isSame } from '../config/rebase.ts';
+import { fieldAt, pathText, isSame } from '../config/document-changes.ts';
 import type { Config } from '../contract/config/config.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import { settingsOf } from '../routing/group-settings.ts';

@@ -1,5 +1,5 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
-import { isSame } from './rebase.ts';
+import { isSame } from './document-changes.ts';
 
 export const CANARY_GROUP_PREFIX = 'canary-';
 

@@ -3,32 +3,38 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { callersAtOnce } from '../routing/overlaps.ts';
 import { GROUPS_PER_CALL_MAX } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
-import { adminKeyErrors } from './check/admin-keys.ts';
-import { autoGroupErrors } from './check/auto-groups.ts';
-import { budgetWarnings } from './check/budgets.ts';
-import { configuredAutoErrors } from './check/configured-auto-groups.ts';
-import { duplicates } from './check/duplicates.ts';
-import { groupErrors, groupWarnings, silenceWarnings } from './check/groups.ts';
-import { laneWarnings } from './check/lanes.ts';
-import { leaseWarnings } from './check/leases.ts';
-import { sessionWarnings } from './check/sockets.ts';
-import { memberErrors, memberWarnings } from './check/members.ts';
-import { modelWarnings } from './check/models.ts';
-import { operationErrors } from './check/operations.ts';
-import { jurisdictionWarnings } from './check/jurisdictions.ts';
-import { originErrors, originWarnings } from './check/origins.ts';
-import { spillErrors } from './check/spill.ts';
-import { teamWarnings } from './check/teams.ts';
-import { unknownUpstream } from './check/unknown-upstream.ts';
 import {
+  adminKeyErrors,
+  leaseWarnings,
+  originErrors,
+  originWarnings,
+  teamWarnings,
+} from './check/access.ts';
+import {
+  autoGroupErrors,
+  configuredAutoErrors,
+  duplicates,
+  groupErrors,
+  groupWarnings,
+  silenceWarnings,
+  laneWarnings,
+  jurisdictionWarnings,
+} from './check/groups.ts';
+import { budgetWarnings, modelWarnings } from './check/models.ts';
+import {
+  sessionWarnings,
+  operationErrors,
+  unknownUpstream,
   accountErrors,
   accountWarnings,
   addressWarnings,
   secretWarnings,
   upstreamErrors,
   upstreamWarnings,
+  webhookErrors,
 } from './check/upstreams.ts';
-import { webhookErrors } from './check/webhook.ts';
+import { memberErrors, memberWarnings } from './check/members.ts';
+import { spillErrors } from './check/spill.ts';
 import { ticked, type FieldError } from './field-error.ts';
 
 export interface ConfigCheck {

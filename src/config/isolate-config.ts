@@ -34,8 +34,7 @@ import { pause, type Background } from '../runtime/background.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { within } from '../runtime/within.ts';
-import { ConfigCopy, type ConfigQuery, type RoutingTable } from './snapshots.ts';
-import { storedSnapshot } from './stored-snapshot.ts';
+import { ConfigCopy, storedSnapshot, type ConfigQuery, type RoutingTable } from './snapshots.ts';
 
 /**
  * Maximum ages: without a refresh in the background, for requests that reach no pool, and for calls that reach one.

@@ -1,8 +1,8 @@
 import { stringify } from 'yaml';
 import { configSchema, type Config } from '../contract/config/config.ts';
 import { withImpliedMatch } from '../routing/configured-auto-groups.ts';
-import { contradictedNames } from './check/configured-auto-groups.ts';
-import { connectionNotes } from './check/sockets.ts';
+import { contradictedNames } from './check/groups.ts';
+import { connectionNotes } from './check/upstreams.ts';
 import { explainIssues } from './explain-issues.ts';
 import type { FieldError } from './field-error.ts';
 import { isKeyLike } from './key-like.ts';

@@ -1,9 +1,22 @@
+// Parses JSON and YAML text, with positions of errors. Keys that occur twice are errors, and YAML merges are resolved.
+import {
+  isAlias,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  isMap,
+  isNode,
+  type Document,
+  type Alias,
+  type Node,
+  type Pair,
+  type YAMLMap,
+} from 'yaml';
 import { mediaType } from '../runtime/header-value.ts';
-import { isAlias, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
-import type { Document } from 'yaml';
 import { formatPath } from './field-error.ts';
-import { repeatedJsonKey } from './repeated-json-key.ts';
-import { aliasTargets, mergeProblem, mergedValues } from './yaml-merges.ts';
 
 /** Maximum aliases of one document, because a few lines of nested aliases could expand to gigabytes. */
 const ALIASES_MAX = 100;
@@ -220,4 +233,121 @@ function pathOf(nodes: readonly unknown[]): PropertyKey[] {
 function placeOf(text: string, offset: number): string {
   const before = text.slice(0, offset).split('\n');
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+}
+
+/** Whether a pair merges other maps into its own. A quoted `"<<"` is a key like any other. */
+function isMerge({ key }: Pair): boolean {
+  return isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
+}
+
+export type AliasTargets = ReadonlyMap<Alias, Node>;
+
+/** Maps each alias to its node, in one pass. The library searches the whole document for each alias. */
+export function aliasTargets(document: Document): AliasTargets {
+  const anchored = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  visit(document, (_key, node) => {
+    if (isAlias(node)) {
+      const repeated = anchored.get(node.source);
+      if (repeated !== undefined) targets.set(node, repeated);
+    } else if (isNode(node) && node.anchor !== undefined && node.anchor !== '') {
+      anchored.set(node.anchor, node);
+    }
+  });
+  return targets;
+}
+
+/** Returns the maps that a pair merges. null if one of them is not a map. */
+function sourcesOf({ value }: Pair, targets: AliasTargets): readonly YAMLMap[] | null {
+  const resolved = (node: unknown): unknown => (isAlias(node) ? targets.get(node) : node);
+  const whole = resolved(value);
+  const sources = isSeq(whole) ? whole.items.map(resolved) : [whole];
+  return sources.every((source) => isMap(source)) ? sources : null;
+}
+
+/** Returns the position of a merge of something that is not a map. null if there is none. */
+export function mergeProblem(document: Document, targets: AliasTargets): number | null {
+  let offset: number | null = null;
+  visit(document, {
+    Pair(_key, pair) {
+      if (!isMerge(pair) || sourcesOf(pair, targets) !== null) return undefined;
+      const wrong = isNode(pair.value) ? pair.value : pair.key;
+      offset = (wrong as Node).range?.[0] ?? 0;
+      return visit.BREAK;
+    },
+  });
+  return offset;
+}
+
+/**
+ * Counts the values that merges copy. An alias repeats a value without a copy, but each merge copies the merged maps
+ * with all of their values.
+ */
+export function mergedValues(document: Document, targets: AliasTargets): number {
+  const sizes = new WeakMap<object, number>();
+  const sizeOf = (node: unknown): number => {
+    if (isPair(node)) {
+      if (!isMerge(node)) return 1 + sizeOf(node.value);
+      return (sourcesOf(node, targets) ?? []).reduce((sum, source) => sum + sizeOf(source), 0);
+    }
+    if (!isMap(node) && !isSeq(node)) return 1;
+    const known = sizes.get(node);
+    if (known !== undefined) return known;
+    const size = node.items.reduce<number>((sum, item) => sum + sizeOf(item), 1);
+    sizes.set(node, size);
+    return size;
+  };
+  let values = 0;
+  visit(document, {
+    Pair(_key, pair) {
+      if (isMerge(pair)) values += sizeOf(pair);
+    },
+  });
+  return values;
+}
+
+interface RepeatedKey {
+  /** Position of its second occurrence in the text, in UTF-16 code units. */
+  readonly offset: number;
+  readonly path: readonly PropertyKey[];
+}
+
+interface OpenContainer {
+  /** Keys of an object so far. null for a list. */
+  readonly keys: Set<string> | null;
+  /** The entry at the position. */
+  at: PropertyKey;
+}
+
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]/g;
+
+/**
+ * Returns the first duplicate key in a text that is valid JSON. `JSON.parse` keeps the last value of such a key and
+ * reports nothing. The time grows with the length of the text.
+ */
+export function repeatedJsonKey(text: string): RepeatedKey | null {
+  const open: OpenContainer[] = [];
+  let isKeyNext = false;
+  for (const { 0: token, index: offset } of text.matchAll(TOKEN)) {
+    const inside = open.at(-1);
+    if (token === '{' || token === '[') {
+      const isObject = token === '{';
+      open.push({ keys: isObject ? new Set() : null, at: 0 });
+      isKeyNext = isObject;
+    } else if (token === '}' || token === ']') {
+      open.pop();
+      isKeyNext = false;
+    } else if (token === ',' && inside !== undefined) {
+      isKeyNext = inside.keys !== null;
+      if (typeof inside.at === 'number') inside.at += 1;
+    } else if (isKeyNext && inside?.keys) {
+      // A key may be written with escapes in one place and without them in another.
+      const key = token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1);
+      inside.at = key;
+      if (inside.keys.has(key)) return { offset, path: open.map(({ at }) => at) };
+      inside.keys.add(key);
+      isKeyNext = false;
+    }
+  }
+  return null;
 }

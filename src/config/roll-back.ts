@@ -1,7 +1,6 @@
 import { ticked } from './field-error.ts';
 import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
-import { shown } from './changes-between.ts';
-import { isSame, rebase } from './rebase.ts';
+import { shown, isSame, rebase } from './document-changes.ts';
 
 interface UndoConflict {
   readonly path: string;

@@ -1,4 +1,4 @@
-import type { GatewayKeyConfig } from '../contract/config/config.ts';
+import type { GatewayKeyConfig, Config } from '../contract/config/config.ts';
 import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
@@ -6,6 +6,8 @@ import { compileRoutes, type Routes } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { callsThatNeedKey, keysByHash } from '../routing/key-access.ts';
+import { snapshotStoreOf, type Env } from '../env.ts';
+import { within } from '../runtime/within.ts';
 
 /** A snapshot with everything that is compiled once per version. */
 export interface RoutingTable {
@@ -114,5 +116,31 @@ export class ConfigCopy {
       keys: keysByHash(config.keys),
       needKey: callsThatNeedKey(config, upstreams.values()),
     };
+  }
+}
+
+/** The only key in the store. */
+const KEY = 'snapshot';
+
+/** Time limit for the store. A new isolate has queried the directory by then. */
+const STORE_TIMEOUT_MS = 1_000;
+
+/** Writes the copy for new isolates, without the parts that no call uses. */
+export async function storeSnapshot(env: Env, snapshot: ConfigSnapshot): Promise<void> {
+  const config: Config = { ...snapshot.config, admin_keys: [], webhook: null };
+  const { temporary: _temporary, ...rest } = snapshot;
+  await snapshotStoreOf(env)?.put(KEY, JSON.stringify({ ...rest, config }));
+}
+
+/** Reads that copy. null if there is none, or if it cannot be read. */
+export async function storedSnapshot(env: Env): Promise<ConfigSnapshot | null> {
+  const store = snapshotStoreOf(env);
+  if (store === null) return null;
+  try {
+    // The cast is sound: only `storeSnapshot` writes the key.
+    return (await within(STORE_TIMEOUT_MS, store.get(KEY, 'json'))) as ConfigSnapshot | null;
+  } catch (error) {
+    logEvent('snapshot_unreadable', { error: String(error) });
+    return null;
   }
 }

@@ -27,17 +27,25 @@ export const OVERFLOW_MAX = 10_000;
 
 type PoolJurisdiction = NonNullable<PlacedPool['jurisdiction']>;
 
-type PoolRow = Record<'group_name' | 'jurisdiction', string> & {
+/** The columns by which every table of pools names a pool, except for `object_name`. */
+export type PoolRow = Record<'group_name' | 'jurisdiction', string> & {
   readonly partition_key: string | null;
 };
 
-function placedPool({
+export function placedPool({
   group_name: group,
   partition_key: partition,
   jurisdiction,
-}: PoolRow): PlacedPool {
+}: PoolRow): Required<PlacedPool> {
   // The cast is sound: the column is written from a configuration's field alone.
   return { group, partition, jurisdiction: (jurisdiction || null) as PoolJurisdiction | null };
+}
+
+/** The primary key of a row in every table of pools: `group_name`, `object_name` and `jurisdiction`. */
+export function poolRowKey(
+  pool: PlacedPool,
+): [group: string, object: string, jurisdiction: string] {
+  return [pool.group, poolName(pool.group, pool.partition), pool.jurisdiction ?? ''];
 }
 
 /**
@@ -69,7 +77,7 @@ export class PoolList {
     this.#sql.exec(
       `INSERT OR IGNORE INTO pools (group_name, object_name, jurisdiction, partition_key, told)
        VALUES (?, ?, ?, ?, ?)`,
-      ...keyOf(pool),
+      ...poolRowKey(pool),
       pool.partition,
       reported,
     );
@@ -92,8 +100,7 @@ export class PoolList {
           ...values,
         )
         .toArray()
-        // The cast is sound: the column is written from a configuration's field alone.
-        .map((row) => ({ group, partition, jurisdiction: row.jurisdiction || null }) as PlacedPool);
+        .map((row) => placedPool({ ...row, group_name: group, partition_key: partition }));
     const retired = taken('AND jurisdiction <> ?', current ?? '');
     const gone = retired.length > 0 ? retired : taken('');
     this.#recount(group);
@@ -104,7 +111,7 @@ export class PoolList {
   drop(pool: PlacedPool): void {
     this.#sql.exec(
       `DELETE FROM pools WHERE group_name = ? AND object_name = ? AND jurisdiction = ?`,
-      ...keyOf(pool),
+      ...poolRowKey(pool),
     );
     if (pool.partition === OVERFLOW_PARTITION) this.unshare(pool.group);
     this.#recount(pool.group);
@@ -160,14 +167,14 @@ export class PoolList {
       `UPDATE pools SET told = ?1
        WHERE group_name = ?2 AND object_name = ?3 AND jurisdiction = ?4 AND told < ?1`,
       version,
-      ...keyOf(pool),
+      ...poolRowKey(pool),
     );
   }
 
   has(pool: PlacedPool): boolean {
     const rows = this.#sql.exec(
       `SELECT 1 FROM pools WHERE group_name = ? AND object_name = ? AND jurisdiction = ?`,
-      ...keyOf(pool),
+      ...poolRowKey(pool),
     );
     return rows.toArray().length > 0;
   }
@@ -218,6 +225,62 @@ export class PoolList {
   }
 }
 
-function keyOf(pool: PlacedPool): [group: string, object: string, jurisdiction: string] {
-  return [pool.group, poolName(pool.group, pool.partition), pool.jurisdiction ?? ''];
+/**
+ * - `past_pools (group_name, object_name, jurisdiction, partition_key, left_at)`: pools that left the list because they
+ *   were unused. Their call logs can still be read. `left_at` is the time, in epoch milliseconds.
+ */
+const PAST_POOLS_TABLE = `CREATE TABLE IF NOT EXISTS past_pools (group_name TEXT NOT NULL, object_name TEXT NOT NULL,
+  jurisdiction TEXT NOT NULL, partition_key TEXT, left_at INTEGER NOT NULL,
+  PRIMARY KEY (group_name, object_name, jurisdiction)) WITHOUT ROWID`;
+
+/** Maximum pools that are stored, and for how long: as long as call logs are kept. */
+const PAST_POOLS_MAX = 5_000;
+const KEPT_MS = 31 * 86_400_000;
+
+/** Number of surplus rows before the oldest are deleted, so that not every write deletes one. */
+const SLACK = 250;
+
+/** Pools that were used once. All methods are synchronous, so each turn is one transaction. */
+export class PastPools {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(PAST_POOLS_TABLE);
+  }
+
+  note(pool: PlacedPool, now: number): void {
+    this.#sql.exec(
+      `INSERT OR REPLACE INTO past_pools (group_name, object_name, jurisdiction, partition_key, left_at)
+       VALUES (?, ?, ?, ?, ?)`,
+      ...poolRowKey(pool),
+      pool.partition,
+      now,
+    );
+    this.#forget(now);
+  }
+
+  /** Lists the pools that left at or after an instant, latest first. */
+  since(at: number): Required<PlacedPool>[] {
+    return this.#sql
+      .exec<PoolRow>(
+        `SELECT group_name, jurisdiction, partition_key FROM past_pools
+         WHERE left_at >= ? ORDER BY left_at DESC`,
+        at,
+      )
+      .toArray()
+      .map(placedPool);
+  }
+
+  #forget(now: number): void {
+    const { count } = this.#sql
+      .exec<{ count: number }>('SELECT count(*) AS count FROM past_pools')
+      .one();
+    if (count <= PAST_POOLS_MAX + SLACK) return;
+    this.#sql.exec('DELETE FROM past_pools WHERE left_at < ?', now - KEPT_MS);
+    this.#sql.exec(
+      `DELETE FROM past_pools WHERE left_at <= (SELECT left_at FROM past_pools ORDER BY left_at DESC LIMIT 1 OFFSET ?)`,
+      PAST_POOLS_MAX,
+    );
+  }
 }

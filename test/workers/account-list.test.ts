@@ -1,7 +1,7 @@
 // The directory's memory of whose keys are, which isolates ask that see a key for the first time.
 import { runInDurableObject } from 'cloudflare:test';
 import { expect, it } from 'vitest';
-import { AccountList } from '../../src/directory/account-list.ts';
+import { AccountList } from '../../src/directory/reports.ts';
 import { directoryOf } from '../../src/env.ts';
 import { env } from './support/worker.ts';
 

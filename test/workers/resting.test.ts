@@ -9,7 +9,7 @@ import {
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../src/env.ts';
 import { DirectoryObject } from '../../src/directory/directory-object.ts';
-import { PresenceList } from '../../src/directory/presence-list.ts';
+import { PresenceList } from '../../src/directory/pool-reports.ts';
 import { GroupObject } from '../../src/group/group-object.ts';
 import {
   inside,

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import type * as z from 'zod';
-import { changesBetween } from '../../../src/config/changes-between.ts';
+import { changesBetween } from '../../../src/config/document-changes.ts';
 import type { AuditChange } from '../../../src/contract/audit.ts';
 import { isSame, withValue, type EditedDocument } from '../model/document.ts';
 import { check, isTouched, type CheckedDocument, type FieldError } from '../model/field-errors.ts';

@@ -1,4 +1,4 @@
-export { isSame, rebase } from '../../../src/config/rebase.ts';
+export { isSame, rebase } from '../../../src/config/document-changes.ts';
 
 /** A JSON document that is being edited, and may be invalid. */
 export type EditedDocument = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { checkConfig } from '../../../src/config/check-config.ts';
 import type { Converted } from '../../../packages/import/src/groups.ts';
-import { ownKeyWarnings } from '../../../src/config/check/own-keys.ts';
+import { ownKeyWarnings } from '../../../src/config/check/access.ts';
 import { DOCUMENT_SYSTEMS, fieldsOfSystem } from '../../../packages/import/src/formats.ts';
 import {
   importConfig,

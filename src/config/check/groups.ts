@@ -1,12 +1,31 @@
-import type { GroupConfig } from '../../contract/config/config.ts';
+import type { GroupConfig, Config } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGlobs } from '../../routing/glob.ts';
-import { baseUrlGlobs, baseUrlsOf } from '../../routing/group-match.ts';
-import { isAutomatic } from '../../routing/configured-auto-groups.ts';
+import { baseUrlGlobs, baseUrlsOf, rankOf } from '../../routing/group-match.ts';
+import { isAutomatic, withImpliedMatch } from '../../routing/configured-auto-groups.ts';
 import { longestTimeoutMs } from '../../routing/lane-timeouts.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
-import type { FieldError } from '../field-error.ts';
-import { unknownUpstream } from './unknown-upstream.ts';
+import { autoGroupNamed, autoGroupsNamedBy } from '../../routing/auto-groups.ts';
+import { quoteName, ticked, type FieldError } from '../field-error.ts';
+import { unknownUpstream } from './upstreams.ts';
+
+/** Finds entries of a list with the same value in a field that identifies them. */
+export function duplicates<Field extends string>(
+  list: string,
+  field: Field,
+  entries: readonly Readonly<Record<Field, string>>[],
+): FieldError[] {
+  const first = new Map<string, number>();
+  return entries.flatMap((entry, index) => {
+    const before = first.get(entry[field]);
+    if (before !== undefined) {
+      const message = `is the same as ${list}[${before}].${field}; each must be different`;
+      return [{ path: `${list}[${index}].${field}`, message }];
+    }
+    first.set(entry[field], index);
+    return [];
+  });
+}
 
 /** Finds unknown upstreams in a group, and headers of keys by which it would be split. */
 export function groupErrors(
@@ -83,4 +102,123 @@ export function groupWarnings(group: GroupConfig, upstreams: readonly Upstream[]
     );
   }
   return warnings;
+}
+
+/**
+ * Finds groups whose rank a change would change. The rank decides in which order calls acquire slots. If it changed,
+ * running calls would hold slots in one order and new calls in another, so that they could deadlock.
+ */
+export function rankErrors(before: Config, next: Config): FieldError[] {
+  const ranks = new Map(before.groups.map((group) => [group.name, rankOf(group)]));
+  return next.groups.flatMap((group, index) => {
+    const [was, is] = [ranks.get(group.name), rankOf(group)];
+    if (was === undefined || was === is) return [];
+    const message =
+      `would change the rank of \`${group.name}\` from ${was} to ${is}, and the rank of a group is fixed. ` +
+      'Create a group with another name, and delete this one';
+    return [{ path: `groups[${index}].match`, message }];
+  });
+}
+
+/** Finds names of automatic groups that do not exist. */
+export function autoGroupErrors(
+  { auto_groups: all }: Pick<Config, 'auto_groups'>,
+  upstreams: ReadonlyMap<string, Upstream>,
+): FieldError[] {
+  return all.flatMap(({ name }, index) => {
+    const why = noAutoGroup(name, upstreams);
+    return why === null ? [] : [{ path: `auto_groups[${index}].name`, message: why }];
+  });
+}
+
+/** Returns why there is no automatic group of that name. null if there is one. */
+export function noAutoGroup(name: string, upstreams: ReadonlyMap<string, Upstream>): string | null {
+  if (autoGroupNamed(name, upstreams) !== null) return null;
+  const others = autoGroupsNamedBy(name, upstreams).map((group) => group.name);
+  return others.length === 0
+    ? `${quoteName(name)} names no enabled upstream`
+    : `${quoteName(name)} is not an automatic group; that upstream has ${ticked(others)}`;
+}
+
+/** Finds fields in the entry of an automatic group that contradict its name. */
+export function contradictedNames({ groups }: Pick<Config, 'groups'>): FieldError[] {
+  return groups.flatMap((group, index) => {
+    if (!isAutomatic(group)) return [];
+    const { match, partition_by: by } = withImpliedMatch(group);
+    const isOther = (written: object, implied: object): boolean =>
+      Object.values(written).flat().length > 0 &&
+      JSON.stringify(written) !== JSON.stringify(implied);
+    return [
+      // The name does not imply how references are treated.
+      ...(isOther({ ...group.match, references: [] }, { ...match, references: [] })
+        ? [errorAt(index, 'match', 'already decides which calls it takes')]
+        : []),
+      ...(isOther(group.partition_by, by)
+        ? [errorAt(index, 'partition_by', 'already splits it: each provider key has its own pool')]
+        : []),
+      ...(['members', 'affinity', 'jurisdiction', 'location'] as const).flatMap((field) =>
+        isStated(group[field])
+          ? [errorAt(index, field, 'already decides where its calls run')]
+          : [],
+      ),
+    ];
+  });
+}
+
+/** Finds entries of automatic groups that do not exist, or that have a second entry in `auto_groups`. */
+export function configuredAutoErrors(
+  { groups, auto_groups: switched }: Pick<Config, 'groups' | 'auto_groups'>,
+  upstreams: ReadonlyMap<string, Upstream>,
+): FieldError[] {
+  return groups.flatMap((group, index) => {
+    if (!isAutomatic(group)) return [];
+    const why = noAutoGroup(group.name, upstreams);
+    if (why !== null) return [{ path: `groups[${index}].name`, message: why }];
+    const other = switched.findIndex(({ name }) => name === group.name);
+    if (other === -1) return [];
+    const message = `has an entry in groups[${index}] too; move these settings there`;
+    return [{ path: `auto_groups[${other}].name`, message }];
+  });
+}
+
+function isStated(value: GroupConfig['members'] | string | object | null): boolean {
+  return value !== null && (!Array.isArray(value) || value.length > 0);
+}
+
+function errorAt(index: number, field: string, what: string): FieldError {
+  const message = `the name of an automatic group ${what}; remove this field, or create a group with another name`;
+  return { path: `groups[${index}].${field}`, message };
+}
+
+/** Warns of groups that put calls into lane `high`, which no gateway key allows. */
+export function laneWarnings({ keys, groups }: Config): string[] {
+  if (keys.length === 0 || keys.some(({ lane_max }) => lane_max === 'high')) return [];
+  const named = groups.filter(
+    ({ queue }) =>
+      queue.lane_default === 'high' || queue.lane_rules.some(({ lane }) => lane === 'high'),
+  );
+  return named.map(
+    ({ name }) =>
+      `Group \`${name}\` puts calls into lane \`high\`, but no key allows that lane. ` +
+      'Set `lane_max: high` on the keys whose calls may use it.',
+  );
+}
+
+/**
+ * Warns of groups in another jurisdiction than the directory and the live feed. A self-hosted Headgate has one
+ * location.
+ */
+export function jurisdictionWarnings(
+  { groups }: Pick<Config, 'groups'>,
+  options: { readonly privateUpstreams: boolean; readonly jurisdiction: string | null },
+): string[] {
+  if (options.privateUpstreams) return [];
+  return groups.flatMap(({ name, jurisdiction }) => {
+    if (jurisdiction === null || jurisdiction === options.jurisdiction) return [];
+    return [
+      `Group \`${name}\`: its pools are stored in ${jurisdiction}, but the directory and the live feed are not. They store its ` +
+        'configuration and receive the names of its callers, agents and models. To store them there too, set the variable ' +
+        '`JURISDICTION` in a new deployment. See docs/production.md, "Jurisdiction and location".',
+    ];
+  });
 }

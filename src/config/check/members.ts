@@ -12,7 +12,7 @@ import {
 } from '../../routing/group-match.ts';
 import { overlaps } from '../../routing/overlaps.ts';
 import { formatPath, ticked, type FieldError } from '../field-error.ts';
-import { unknownUpstream } from './unknown-upstream.ts';
+import { unknownUpstream } from './upstreams.ts';
 
 type Upstreams = ReadonlyMap<string, Upstream>;
 

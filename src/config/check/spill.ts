@@ -1,12 +1,14 @@
-import type { Config } from '../../contract/config/config.ts';
+import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import type { OnSaturated } from '../../contract/config/reactions.ts';
 import { upstreamNamedBy } from '../../routing/auto-groups.ts';
-import { quoteName, ticked, type FieldError } from '../field-error.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
-import { hasMembers } from '../../routing/members.ts';
-import { keysOfMembers } from './keys-of-members.ts';
-import { spillFromMembers } from './spill-from-members.ts';
+import { namesUpstreams, upstreamsOf, compileGroups } from '../../routing/group-match.ts';
+import { hasMembers, membersOf, secretOf } from '../../routing/members.ts';
+import { globsMayOverlap } from '../../routing/glob.ts';
+import { compileCanonical, modelNames } from '../../routing/model-names.ts';
+import { hasSibling } from '../../routing/sibling-path.ts';
+import { quoteName, ticked, type FieldError } from '../field-error.ts';
+import { dialectOf } from './members.ts';
 
 /**
  * Finds entries of `spill_to` to which calls cannot or must not spill. An upstream without a key of the operator or of
@@ -94,4 +96,84 @@ function speaksAlike(one: Upstream, other: Upstream): boolean {
   if (one.dialect === other.dialect) return true;
   const bothOpenai = one.openaiAt !== null && other.openaiAt !== null;
   return bothOpenai || (one.anthropicAt !== null && other.anthropicAt !== null);
+}
+
+/**
+ * Returns a function that explains why calls of a group with members cannot spill to an upstream, with the name of a
+ * model there (null: their own). It returns null if they can. The upstream must have the same dialect, and calls to it
+ * must not match the group again, because the limits and pauses of such a group apply to all calls that it matches.
+ */
+export function spillFromMembers(
+  group: GroupConfig,
+  upstreams: ReadonlyMap<string, Upstream>,
+): (to: Upstream, model: string | null) => string | null {
+  const { members } = group;
+  const dialect = dialectOf(members, upstreams);
+  return (to, model) => {
+    if (dialect !== null && to.dialect !== dialect) {
+      return `speaks ${to.dialect}, and the members speak ${dialect}, so their calls cannot spill there`;
+    }
+    const same = members.findIndex(
+      ({ upstream, secret }) => upstream === to.id && (secret ?? to.secret) === to.secret,
+    );
+    if (same !== -1 && model === null) {
+      return `is the same as members[${same}], and calls spill only if no member has room; name another upstream`;
+    }
+    if (!matches(group, to, model, upstreams)) return null;
+    const what = model === null ? 'calls' : `calls of the model \`${model}\``;
+    return (
+      `cannot be a spill target, because ${what} there belong to this group too. Add it as a member instead, or name ` +
+      'an upstream or a model that `match` does not include'
+    );
+  };
+}
+
+/** Whether all calls to an upstream, with the name of a model there or their own, match the group. */
+function matches(
+  group: GroupConfig,
+  to: Upstream,
+  model: string | null,
+  upstreams: ReadonlyMap<string, Upstream>,
+): boolean {
+  const [compiled] = compileGroups([group]);
+  if (compiled?.matchesUpstream(to) !== true) return false;
+  if (compiled.matchesModel === null) return true;
+  if (model !== null) {
+    return compiled.matchesModel(modelNames(to, model, compileCanonical(to)(model)));
+  }
+  const from = upstreamsOf(group, upstreams);
+  const mayName = (pattern: string, { id }: Upstream): boolean =>
+    globsMayOverlap(pattern, `${id}/*`);
+  return group.match.models.every((pattern) => {
+    if (!pattern.includes('/') || mayName(pattern, to)) return true;
+    // The text before the slash is not an upstream of these calls, so it is part of the model.
+    return !from.some((each) => mayName(pattern, each));
+  });
+}
+
+/**
+ * Returns a test for whether calls to an upstream, with the name of a model there or any (null), may run at members of
+ * a group that have an operator's key or need none.
+ */
+export function keysOfMembers(
+  { groups }: Pick<Config, 'groups'>,
+  upstreams: ReadonlyMap<string, Upstream>,
+): (to: Upstream, model: string | null) => boolean {
+  const keyed = compileGroups(groups.filter(hasMembers)).map((group) => {
+    const places = membersOf(group.config).flatMap((member) => {
+      const upstream = upstreams.get(member.config.upstream);
+      if (upstream === undefined) return [];
+      return upstream.isKeyless || secretOf(member, upstream) !== null ? [upstream] : [];
+    });
+    return { group, places };
+  });
+  return (to, model) =>
+    keyed.some(
+      ({ group, places }) =>
+        group.matchesUpstream(to) &&
+        (model === null ||
+          group.matchesModel === null ||
+          group.matchesModel(modelNames(to, model, compileCanonical(to)(model)))) &&
+        places.some((place) => hasSibling(to, place, null)),
+    );
 }

@@ -1,10 +1,21 @@
-import type { Config, UpstreamConfig } from '../../contract/config/config.ts';
+import type { Config, UpstreamConfig, WebhookConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
 import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
-import { ticked, type FieldError } from '../field-error.ts';
 import { isAddress, isPrivateHost } from '../../runtime/private-address.ts';
+import { TURN_CONNECTIONS_EACH } from '../../contract/config/upstream-config.ts';
+import { upstreamsOf } from '../../routing/group-match.ts';
+import { countsTokens } from '../../routing/metered.ts';
+import {
+  LEASE,
+  LIMITED_OPERATIONS,
+  LISTED_OPERATIONS,
+} from '../../upstream/operation/operations-table.ts';
+import { LEASE_RIGHTS } from '../../routing/key-access.ts';
+import { namesPaths } from '../../routing/path-match.ts';
+import { ticked, quoteName, type FieldError } from '../field-error.ts';
+import { nearestNames } from '../nearest-names.ts';
 
 /** Finds upstreams without an address, or with an address that must not be called. */
 export function upstreamErrors(
@@ -131,4 +142,151 @@ export function socketWarnings({ upstreams }: Pick<Config, 'upstreams'>): string
         `To open one, name its path in \`match.paths\` of a group with \`methods: [GET]\`, and list \`other\` in upstreams[${index}].allow.`,
     ];
   });
+}
+
+/** Returns a message for an unknown upstream, with similar names. */
+export function unknownUpstream(name: string, known: Iterable<string>): string {
+  const near = nearestNames(name, [...known]).map((each) => `\`${each}\``);
+  const hint = near.length === 0 ? '' : `; did you mean ${near.join(', ')}?`;
+  return `${quoteName(name)} is not an enabled upstream${hint}`;
+}
+
+/**
+ * Warns of upstreams where every WebSocket is a session and groups depend on models that Headgate often cannot read.
+ */
+export function sessionWarnings(
+  { groups, keys }: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): string[] {
+  const byModel = groups.filter(
+    (group) =>
+      group.match.models.length > 0 || group.partition_by.includes('model') || countsTokens(group),
+  );
+  const isLimited = keys.some((key) => key.groups.length > 0);
+  return byModel.flatMap((group) =>
+    upstreamsOf(group, upstreams)
+      .filter(({ sockets, secret }) => {
+        const mustBeTrue = secret !== null || isLimited || countsTokens(group);
+        return sockets === 'any' && mustBeTrue;
+      })
+      .map(
+        ({ id }) =>
+          `Group \`${group.name}\` depends on the model, and upstream \`${id}\` treats every WebSocket as a session (\`websocket: session\`). ` +
+          'Headgate can read models only on realtime routes, so it rejects sessions on other routes there. Remove `websocket: session`, or `match.models` of the group.',
+      ),
+  );
+}
+
+/** Warns of upstreams for turns with the default limit of connections, which may be too low for many agents. */
+export function connectionNotes(document: unknown): string[] {
+  const { upstreams } = Object(document) as { readonly upstreams?: unknown };
+  const entries: readonly unknown[] = Array.isArray(upstreams) ? upstreams : [];
+  return entries.flatMap((entry) => {
+    const { id, websocket, turn_connections_each: each } = Object(entry) as Record<string, unknown>;
+    if (websocket !== 'turns' || each !== undefined) return [];
+    return [
+      `\`turn_connections_each\` of upstream \`${String(id)}\` is not set, so one caller may have at most ${TURN_CONNECTIONS_EACH} connections for turns open there at once. ` +
+        'Raise it if one key serves more agents.',
+    ];
+  });
+}
+
+/** Finds names of operations that never match in their place. */
+export function operationErrors(config: Config): FieldError[] {
+  return [
+    ...config.groups.flatMap(({ match }, index) => {
+      const known = namesPaths({ match }) ? ALL : COUNTED;
+      return wrongNames(match.operations, `groups[${index}].match.operations`, known, [
+        'takes no slot, so its calls are never counted',
+        ALL,
+      ]);
+    }),
+    ...config.keys.flatMap(({ allow }, index) =>
+      notListed(allow, `keys[${index}].allow`, [...MAY_BE_LISTED, ...LEASE_RIGHTS]),
+    ),
+    ...config.upstreams.flatMap(({ allow }, index) =>
+      notListed(allow, `upstreams[${index}].allow`, MAY_BE_LISTED),
+    ),
+  ];
+}
+
+/** Names by which groups match calls that take a slot. */
+const COUNTED = [...LIMITED_OPERATIONS, LEASE];
+
+/** Names of operations that the operator's key never opens, or that need not be listed. */
+const NEVER_LISTED = ['realtime', 'administration', 'count_tokens', 'health'];
+
+const MAY_BE_LISTED = [...LISTED_OPERATIONS, UNKNOWN_NAME];
+
+const ALL = [...new Set([...LIMITED_OPERATIONS, ...MAY_BE_LISTED, ...NEVER_LISTED])];
+
+/** Finds a name that no call with a slot can have. */
+export function unknownOperation(name: string, path: string): FieldError[] {
+  return wrongNames([name], path, LIMITED_OPERATIONS, ['takes no slot', ALL]).map((error) => ({
+    ...error,
+    path,
+  }));
+}
+
+function notListed(names: readonly string[], path: string, known: readonly string[]): FieldError[] {
+  const elsewhere = [...NEVER_LISTED, ...LEASE_RIGHTS];
+  return wrongNames(names, path, known, ['cannot be listed here', elsewhere]);
+}
+
+function wrongNames(
+  patterns: readonly string[],
+  path: string,
+  known: readonly string[],
+  [why, elsewhere]: readonly [string, readonly string[]],
+): FieldError[] {
+  return patterns.flatMap((pattern, index) => {
+    const matches = compileGlobs([pattern]);
+    if (known.some(matches)) return [];
+    const near = nearestNames(pattern, known);
+    const hint =
+      near.length === 0 ? `use one of ${ticked(known)}` : `did you mean ${ticked(near)}?`;
+    const is = elsewhere.some(matches);
+    const message = `${quoteName(pattern)} ${is ? why : 'is not a known operation'}; ${hint}`;
+    return [{ path: `${path}[${index}]`, message }];
+  });
+}
+
+/** Finds a receiver that must not be called. It receives names of groups and tenants. */
+export function webhookErrors(
+  { webhook }: Config,
+  { privateUpstreams }: { readonly privateUpstreams: boolean },
+): FieldError[] {
+  if (webhook === null) return [];
+  const where = privateUpstreams ? [] : addressErrors(webhook);
+  return [...secretErrors(webhook), ...credentialErrors(webhook), ...where];
+}
+
+/** Finds credentials in the URL. `fetch` rejects such a URL, so each delivery would fail. */
+function credentialErrors({ url }: WebhookConfig): FieldError[] {
+  const { username, password } = new URL(url);
+  if (username === '' && password === '') return [];
+  const message =
+    'must not contain a user name or password, because such a URL cannot be called; remove them';
+  return [{ path: 'webhook.url', message }];
+}
+
+/** Finds an unsigned webhook in the generic format. Its receiver must be able to verify the sender. */
+function secretErrors({ format, secret }: WebhookConfig): FieldError[] {
+  if (format === 'slack' || secret !== null) return [];
+  const message =
+    'is required for the format generic; set the name of the secret that signs deliveries, which begins with WEBHOOK_';
+  return [{ path: 'webhook.secret', message }];
+}
+
+function addressErrors(webhook: WebhookConfig): FieldError[] {
+  const { protocol, hostname } = new URL(webhook.url);
+  const path = 'webhook.url';
+  if (protocol !== 'https:') return [{ path, message: 'must begin with https://' }];
+  if (!isPrivateHost(hostname)) return [];
+  return [
+    {
+      path,
+      message: `leads to a private address (${hostname}), which Cloudflare cannot reach; use a public address`,
+    },
+  ];
 }

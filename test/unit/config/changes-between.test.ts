@@ -1,6 +1,6 @@
 // What the audit log says of a change: every field by its path, nothing hidden, and never too much.
 import { describe, expect, it } from 'vitest';
-import { changesBetween } from '../../../src/config/changes-between.ts';
+import { changesBetween } from '../../../src/config/document-changes.ts';
 
 describe('changes between two documents', () => {
   it.each<[string, unknown, unknown, unknown[]]>([

@@ -2,7 +2,7 @@
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { configSchema } from '../../../src/contract/config/config.ts';
-import { VERSIONS_MAX } from '../../../src/directory/version-list.ts';
+import { VERSIONS_MAX } from '../../../src/directory/store.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import { env } from '../support/worker.ts';

@@ -4,7 +4,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runInDurableObject } from 'cloudflare:test';
 import { directoryOf, type Env, type KeyValueStore } from '../../../src/env.ts';
-import { storedSnapshot } from '../../../src/config/stored-snapshot.ts';
+import { storedSnapshot } from '../../../src/config/snapshots.ts';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import type { ConfigSnapshot } from '../../../src/contract/rpc/directory-rpc.ts';
 import { strictScope, type Strict } from '../support/strict.ts';

@@ -2,7 +2,7 @@
 // one. Its versions are lower than theirs, and it is right.
 import { abortAllDurableObjects, runInDurableObject } from 'cloudflare:test';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { storedSnapshot } from '../../../src/config/stored-snapshot.ts';
+import { storedSnapshot } from '../../../src/config/snapshots.ts';
 import { directoryOf, type Env, type KeyValueStore } from '../../../src/env.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { define, pool } from '../support/pool.ts';

@@ -2,7 +2,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { expect, it } from 'vitest';
 import type { KeylessCaller } from '../../../src/contract/keyless.ts';
-import { KeylessList } from '../../../src/directory/keyless-list.ts';
+import { KeylessList } from '../../../src/directory/reports.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { env } from '../support/worker.ts';
 

@@ -2,7 +2,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { expect, it } from 'vitest';
 import type { RefusalCount } from '../../../src/contract/refusals.ts';
-import { RefusalList } from '../../../src/directory/refusal-list.ts';
+import { RefusalList } from '../../../src/directory/reports.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { env } from '../support/worker.ts';
 

@@ -1,4 +1,4 @@
-import { changesBetween } from '../../../../src/config/changes-between.ts';
+import { changesBetween } from '../../../../src/config/document-changes.ts';
 import { Changes } from '../../ui/changes.tsx';
 import { rebase, type EditedDocument } from '../../model/document.ts';
 import { shortText } from '../../model/short-text.ts';

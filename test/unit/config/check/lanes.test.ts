@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { laneWarnings } from '../../../../src/config/check/lanes.ts';
+import { laneWarnings } from '../../../../src/config/check/groups.ts';
 import { configSchema } from '../../../../src/contract/config/config.ts';
 
 const HASH = `sha256:${'a'.repeat(64)}`;

@@ -4,7 +4,7 @@ import {
   closedLeaseWarnings,
   leaseUsageWarnings,
   leaseWarnings,
-} from '../../../../src/config/check/leases.ts';
+} from '../../../../src/config/check/access.ts';
 import {
   configSchema,
   type Config,

@@ -1,6 +1,6 @@
 // Origins whose pages may call: any that browsers send, compared exactly, and an error that says what to write for others.
 import { describe, expect, it } from 'vitest';
-import { originErrors, originWarnings } from '../../../../src/config/check/origins.ts';
+import { originErrors, originWarnings } from '../../../../src/config/check/access.ts';
 import { configSchema } from '../../../../src/contract/config/config.ts';
 
 const listing = (...cors_origins: string[]) => configSchema.parse({ cors_origins });

@@ -1,6 +1,6 @@
 // A group that counts calls with several callers' own provider keys together: the change that makes it do so warns.
 import { expect, it } from 'vitest';
-import { ownKeyWarnings } from '../../../../src/config/check/own-keys.ts';
+import { ownKeyWarnings } from '../../../../src/config/check/access.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
 import { resolveUpstreams } from '../../../../src/routing/upstreams.ts';
 import { aConfig } from '../../routing/fixtures.ts';
