@@ -9,27 +9,38 @@ interface AnswerHeaderShape {
  * Every header that Headgate sets on the response to a call. It defines which headers are removed from upstream
  * responses, which ones CORS exposes, and which ones may be set. docs/http.md has one row for each. The only other
  * headers are `content-type`, and those of CORS itself, which `cors_origins` controls.
+ *
+ * Each row says what the header means, when it is sent, and which part of `src/call` sets it.
  */
 export const ANSWER_HEADERS = {
-  /** Groups of the call, narrow ones first. */
+  /** Groups of the call, narrow ones first. On every call and lease that was admitted: `relay.ts`, `post-lease.ts`. */
   'headgate-groups': { isOurs: true, isExposed: true },
-  /** Member that ran the call. */
+  /** Member that ran the call. If its group has members: `relay.ts`, `post-lease.ts`. */
   'headgate-member': { isOurs: true, isExposed: true },
-  /** Ids of the leases of the call. */
+  /** Ids of the leases of the call. Unless it passed without a slot: `relay.ts`, `post-lease.ts`. */
   'headgate-lease': { isOurs: true, isExposed: true },
-  /** On the release of a lease: whether the `reported` or the `reserved` usage is charged. */
+  /** On the release of a lease: whether the `reported` or the `reserved` usage is charged. Set in `lease-routes.ts`. */
   'headgate-usage': { isOurs: true, isExposed: true },
-  /** Milliseconds from the arrival of the call to its last attempt. */
+  /** Milliseconds from the arrival to the last attempt. On admitted calls and leases: `relay.ts`, `post-lease.ts`. */
   'headgate-wait-ms': { isOurs: true, isExposed: true },
-  /** Wait reason in the group where the call waited longest: `slots; group=openai`. Absent if it did not wait. */
+  /**
+   * Wait reason in the group where the call waited longest: `slots; group=openai`. Absent if it did not wait. Set in
+   * `acquire/waited.ts`.
+   */
   'headgate-waited-for': { isOurs: true, isExposed: true },
-  /** Number of attempts at upstreams. */
+  /** Attempts at upstreams. On admitted calls, and on rejections after one: `relay.ts`, `wire-error.ts`. */
   'headgate-tries': { isOurs: true, isExposed: true },
-  /** Request headers and parameters (`?name`) that were not forwarded because they choose an account. */
+  /**
+   * Request headers and parameters (`?name`) that were not forwarded because they choose an account. Absent if there
+   * are none. Set in `target.ts`.
+   */
   'headgate-dropped': { isOurs: true, isExposed: false },
-  /** Upstreams whose models are missing from a list, at least in part, with the reason: `attic;reason=timeout`. */
+  /**
+   * Upstreams whose models are missing from a list, at least in part, with the reason: `attic;reason=timeout`. Absent
+   * if there are none. Set in `models/models-answer.ts`.
+   */
   'headgate-missing': { isOurs: true, isExposed: true },
-  /** Reason of a rejection. Marks a response as Headgate's own. */
+  /** Reason of a rejection. Marks a response as Headgate's own. On all of them: `wire-error.ts`, `socket-error.ts`. */
   'headgate-reason': { isOurs: true, isExposed: true },
   /** Seconds until a retry may succeed, on temporary rejections. */
   'retry-after': { isOurs: false, isExposed: true },

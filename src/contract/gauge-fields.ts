@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import type { GaugeRow } from './gauges.ts';
 
-type FieldRow<Shape extends string> = Pick<
+type SchemaRow<Shape extends string> = Pick<
   GaugeRow<Shape>,
   'shape' | 'description' | 'unit' | 'nullable' | 'optional'
 >;
@@ -24,7 +24,7 @@ type OptionalField<Row, Schema> = Row extends { readonly optional: true }
 
 /** Builds the schema of each row of a table of gauges, from the schemas of its shapes. */
 export function fieldsOf<
-  Rows extends Readonly<Record<string, FieldRow<keyof Shapes & string>>>,
+  Rows extends Readonly<Record<string, SchemaRow<keyof Shapes & string>>>,
   Shapes extends Readonly<Record<string, z.ZodType>>,
 >(rows: Rows, shapes: Shapes): Fields<Rows, Shapes> {
   const fields = Object.entries(rows).map(([name, row]) => [name, fieldOf(row, shapes)]);
@@ -32,7 +32,7 @@ export function fieldsOf<
 }
 
 function fieldOf(
-  { shape, description, unit, nullable, optional }: FieldRow<string>,
+  { shape, description, unit, nullable, optional }: SchemaRow<string>,
   shapes: Readonly<Record<string, z.ZodType>>,
 ): z.ZodType {
   let schema = shapes[shape];

@@ -41,7 +41,7 @@ export interface GaugeRow<Schema extends string = string, Total = keyof Totals> 
   readonly unusual?: string;
 }
 
-type Shape =
+type PoolShape =
   | 'count'
   | 'flag'
   | 'instant'
@@ -409,7 +409,7 @@ export const GAUGES = {
     join: 'min',
     ages: 'idle',
   },
-} as const satisfies Readonly<Record<string, GaugeRow<Shape>>>;
+} as const satisfies Readonly<Record<string, GaugeRow<PoolShape>>>;
 
 /** The status of a member after its configured fields. The values of several pools are joined per member. */
 export const MEMBER_GAUGES = {
