@@ -20,6 +20,7 @@ const BUNDLED = [
   'jose/jwks/local',
   'jose/jwt/sign',
   'jose/jwt/verify',
+  'standardwebhooks',
   'hono/html',
   'hono/cookie',
   'hono/body-limit',

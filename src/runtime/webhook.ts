@@ -1,3 +1,4 @@
+import { Webhook } from 'standardwebhooks';
 import { pause } from './background.ts';
 import { onTimer } from './call-clock.ts';
 import type { WebhookConfig } from '../contract/config/config.ts';
@@ -218,7 +219,7 @@ async function post(
     headers: {
       'content-type': 'application/json',
       'user-agent': 'headgate',
-      ...(value === null ? {} : await signature(message.id, body, value, now())),
+      ...(value === null ? {} : signature(message.id, body, value, now())),
     },
     body,
     // A redirect would send the warning to a URL that is not configured.
@@ -258,33 +259,41 @@ function slackBodyOf({ kind, group, partition, message }: WebhookMessage): strin
   return JSON.stringify({ text: escaped, mrkdwn: false });
 }
 
-async function signature(
-  id: string,
-  body: string,
-  secret: string,
-  now: number,
-): Promise<Record<string, string>> {
-  const timestamp = String(Math.floor(now / 1_000));
-  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
-  const key = await crypto.subtle.importKey('raw', keyBytes(secret), algorithm, false, ['sign']);
-  const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
-  const bytes = await crypto.subtle.sign('HMAC', key, signed);
+function signature(id: string, body: string, secret: string, now: number): Record<string, string> {
   return {
     'webhook-id': id,
-    'webhook-timestamp': timestamp,
-    'webhook-signature': `v1,${btoa(String.fromCharCode(...new Uint8Array(bytes)))}`,
+    'webhook-timestamp': String(Math.floor(now / 1_000)),
+    'webhook-signature': signerOf(secret).sign(id, new Date(now), body),
   };
 }
 
+/**
+ * Whether a message is signed as Standard Webhooks (standardwebhooks.com, version 1) requires, at most 5 minutes ago.
+ */
+export function isSigned(headers: Headers, body: string, secret: string): boolean {
+  try {
+    signerOf(secret).verify(body, Object.fromEntries(headers), { jsonParse: false });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns what signs and verifies messages with a secret. Throws if the secret is empty or no valid base64. */
+function signerOf(secret: string): Webhook {
+  return new Webhook(keyBytes(secret), { format: 'raw' });
+}
+
 /** Decodes a signing secret. Secrets of the standard are `whsec_` and base64. Any other text is used as it is. */
-export function keyBytes(secret: string): Uint8Array<ArrayBuffer> {
-  if (!secret.startsWith('whsec_')) return new Uint8Array(new TextEncoder().encode(secret));
+function keyBytes(secret: string): Uint8Array {
+  if (!secret.startsWith('whsec_')) return new TextEncoder().encode(secret);
   return Uint8Array.from(atob(secret.slice('whsec_'.length)), (char) => char.charCodeAt(0));
 }
 
-export function isUsable(secret: string): boolean {
+function isUsable(secret: string): boolean {
   try {
-    return keyBytes(secret).length > 0;
+    signerOf(secret);
+    return true;
   } catch {
     return false;
   }
