@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/pr
 import { dirname, join, resolve } from 'node:path';
 import type { Plugin } from 'vite';
 
-/** References all other files, so it is replaced last. */
-const PAGE = 'index.html';
+/** They reference the other files, so they are replaced last. */
+const PAGES = ['api.html', 'index.html'];
 
 /**
  * Replaces the previous build file by file, so that the page and every file it references exist at all times.
@@ -36,14 +36,14 @@ export function replaceFiles(): Plugin {
 
 type BuiltFile = readonly [path: string, content: string | Uint8Array];
 
-/** Writes all files to a temporary folder, then moves them into place one by one, the page last. */
+/** Writes all files to a temporary folder, then moves them into place one by one, the pages last. */
 async function moveInto(folder: string, cache: string, files: readonly BuiltFile[]): Promise<void> {
   await mkdir(cache, { recursive: true });
   const beside = await mkdtemp(join(cache, 'dashboard-'));
   try {
     for (const [path, content] of files) await writeAt(join(beside, path), content);
-    const others = files.map(([path]) => path).filter((path) => path !== PAGE);
-    for (const path of [...others, PAGE]) {
+    const others = files.map(([path]) => path).filter((path) => !PAGES.includes(path));
+    for (const path of [...others, ...PAGES]) {
       await mkdir(dirname(join(folder, path)), { recursive: true });
       await rename(join(beside, path), join(folder, path));
     }

@@ -25,7 +25,7 @@ async function modifiedAt(path: string): Promise<number> {
 }
 
 async function newestSource(): Promise<number> {
-  const folders = ['src', 'dashboard'].map(async (folder) => {
+  const folders = ['src', 'dashboard', 'packages/import'].map(async (folder) => {
     const names = await readdir(join(ROOT, folder), { recursive: true });
     return names.map((name) => join(ROOT, folder, name));
   });

@@ -5,6 +5,7 @@
  * messages to its pools. The Worker keeps no state between two requests: the token of a lease (`lease-token.ts`) has
  * all of it.
  */
+import { NOT_BUILT, readAsset } from '../../runtime/assets.ts';
 import { addCors, corsHeaders, preflightResponse } from '../cors.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
@@ -15,7 +16,6 @@ import {
   type RenewalAnswer,
 } from '../../contract/leases.ts';
 import { READING_METHODS } from '../../contract/methods.ts';
-import { leasesOpenApi } from '../../contract/leases-openapi.ts';
 import type { Env } from '../../env.ts';
 import type { Background } from '../../runtime/background.ts';
 import { foreignChange, unsupportedBody } from '../../runtime/cross-site.ts';
@@ -94,8 +94,16 @@ async function route(incoming: LeaseCallRequest, table: RoutingTable): Promise<L
   return typeof found === 'function' ? answerAs(incoming, table, found) : found;
 }
 
+/** The built OpenAPI document: the same for all callers, and free of details of this deployment. */
+async function description(env: Env): Promise<LeaseRouteAnswer> {
+  const file = await readAsset(env, '/leases-openapi.json');
+  return file === null
+    ? routeReply(503, { detail: NOT_BUILT })
+    : routeReply(200, await file.json());
+}
+
 /** Finds the handler of a request. The body is read once, so that a newer configuration can decide again. */
-async function routeOf({ request }: LeaseCallRequest): Promise<LeaseRoute | LeaseRouteAnswer> {
+async function routeOf({ request, env }: LeaseCallRequest): Promise<LeaseRoute | LeaseRouteAnswer> {
   const segments = new URL(request.url).pathname.split('/').filter((each) => each !== '');
   const [place = '', token = '', ...more] = segments;
   const isDescription = place === 'leases' && token === 'openapi.json';
@@ -104,8 +112,7 @@ async function routeOf({ request }: LeaseCallRequest): Promise<LeaseRoute | Leas
   switch (`${request.method} ${path}`) {
     case 'GET /leases/openapi.json':
     case 'HEAD /leases/openapi.json':
-      // The same for all callers, and free of details of this deployment.
-      return routeReply(200, leasesOpenApi());
+      return description(env);
     case 'POST /leases': {
       const read = await readJson(request, leaseRequestSchema);
       return read.kind === 'rejected' ? read : (call) => spaced(call, postLease(call, read.value));

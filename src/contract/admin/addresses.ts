@@ -89,7 +89,6 @@ export const ROUTE_ADDRESSES = {
   deleteAdminKey: { method: 'DELETE', path: '/admin-keys/{id}' },
   getOpenApi: { method: 'GET', path: '/openapi.json' },
   getDocs: { method: 'GET', path: '/docs' },
-  getDocsStyle: { method: 'GET', path: '/docs.css' },
 } as const satisfies Readonly<Record<string, RouteAddress>>;
 
 export type RouteName = keyof typeof ROUTE_ADDRESSES;

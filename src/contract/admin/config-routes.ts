@@ -264,11 +264,4 @@ export const ABOUT_ROUTES = routes({
     answers: { 200: 'text' },
     contentType: 'text/html',
   },
-  getDocsStyle: {
-    tag: 'about',
-    summary: 'Get the style sheet of that page',
-    role: 'open',
-    answers: { 200: 'text' },
-    contentType: 'text/css',
-  },
 });

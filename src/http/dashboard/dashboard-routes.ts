@@ -1,6 +1,7 @@
 import { Hono, type Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Env } from '../../env.ts';
+import { builtFilesAt, NOT_BUILT, readAsset } from '../../runtime/assets.ts';
 
 /** Content types by file extension, because a folder that workerd serves has none. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -20,9 +21,6 @@ const BUILT_FILE = /^\/admin(\/assets\/[\w-][\w.-]*\.(\w+))$/;
 
 /** Caching of files whose names change with their content. */
 const FOR_GOOD = 'public, max-age=31536000, immutable';
-
-const NOT_BUILT =
-  'The files of the dashboard are missing. Build them with `npm run build:dashboard`, then restart or redeploy.\n';
 
 type DashboardContext = Context<{ Bindings: Env }>;
 
@@ -57,14 +55,8 @@ export function createDashboardRoutes(): Hono<{ Bindings: Env }> {
   return app;
 }
 
-/**
- * Source of the page's scripts and styles: only the built files. Responses of upstreams have the same origin, so
- * `'self'` would allow them to run in the page. A policy cannot name an IPv6 address, so the whole origin is allowed
- * there.
- */
 function builtFiles({ req }: Context): string {
-  const { host } = new URL(req.url);
-  return /^[\w.-]+(?::\d+)?$/.test(host) ? `${host}/admin/assets/` : "'self'";
+  return builtFilesAt(req.url);
 }
 
 /** Redirects browsers to the icon of the page. They request `/favicon.ico` on any page. */
@@ -87,14 +79,8 @@ async function page(context: DashboardContext): Promise<Response> {
   return answer(file, TYPES['html'] ?? '', 'no-cache');
 }
 
-/** Reads a file of the build, or returns null if there is none. */
-async function read({ env, req }: DashboardContext, path: string): Promise<Response | null> {
-  const known = req.header('if-none-match');
-  const headers = known === undefined ? {} : { 'if-none-match': known };
-  const file = await env.ASSETS?.fetch(`https://dashboard${path}`, { headers });
-  if (file?.status === 200 || file?.status === 304) return file;
-  await file?.body?.cancel();
-  return null;
+function read({ env, req }: DashboardContext, path: string): Promise<Response | null> {
+  return readAsset(env, path, req.header('if-none-match'));
 }
 
 function answer({ body, status, headers }: Response, type: string, caching: string): Response {

@@ -1,7 +1,7 @@
 // Every field that an operator writes or reads says what it means, where it is defined.
 import { describe, expect, it } from 'vitest';
 import { FEED_EVENTS } from '../../../src/contract/admin/feed-events.ts';
-import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
+import { openApiDocument } from '../../../dashboard/api-docs/openapi.ts';
 import type { AdminRoute } from '../../../src/contract/admin/route.ts';
 import { ADMIN_ROUTES } from '../../../src/contract/admin/routes.ts';
 import { callerStatusSchema } from '../../../src/contract/caller-status.ts';

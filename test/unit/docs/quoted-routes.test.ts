@@ -4,7 +4,7 @@ import { parseArgsStringToArgv } from 'string-argv';
 import { expect, it } from 'vitest';
 import type { AdminRoute } from '../../../src/contract/admin/route.ts';
 import { ADMIN_ROUTES } from '../../../src/contract/admin/routes.ts';
-import { leasesOpenApi } from '../../../src/contract/leases-openapi.ts';
+import { leasesOpenApi } from '../../../dashboard/api-docs/leases-openapi.ts';
 import { QUOTING_PAGES, quotesOf } from './pages.ts';
 
 interface QuotedRoute {

@@ -2,7 +2,7 @@
 // slowed down.
 import { sign } from 'hono/jwt';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
+import { openApiDocument } from '../../../dashboard/api-docs/openapi.ts';
 import { ADMIN_ROLES, type AdminRole } from '../../../src/contract/config/keys.ts';
 import { directoryOf, type Env } from '../../../src/env.ts';
 import { createAdminRoutes } from '../../../src/admin/admin-routes.ts';
@@ -133,7 +133,7 @@ describe('roles', () => {
       'testCall',
     ]);
     const open = operations.filter(({ needed }) => needed === undefined).map(({ id }) => id);
-    expect(open.toSorted()).toEqual(['getDocs', 'getDocsStyle', 'getOpenApi', 'signIn', 'signOut']);
+    expect(open.toSorted()).toEqual(['getDocs', 'getOpenApi', 'signIn', 'signOut']);
   });
 
   /** Reads the answer; of a stream that never ends, nothing. */

@@ -2,7 +2,7 @@
 // operation is called, and whatever comes back must be what the document says.
 import { Validator, type Schema } from '@cfworker/json-schema';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
+import { openApiDocument } from '../../../dashboard/api-docs/openapi.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { poolOf } from '../../../src/routing/pool.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
@@ -171,7 +171,6 @@ const SAMPLES: Record<string, ContractSample> = {
   },
   getOpenApi: {},
   getDocs: {},
-  getDocsStyle: {},
 };
 
 /** Holds a slot of a group of its own. */

@@ -106,6 +106,9 @@ describe('the page', () => {
   it('says how to build it where it was never built', async () => {
     const missing = { fetch: async () => new Response('Not Found', { status: 404 }) };
     for (const assets of [undefined, missing]) {
+      for (const path of ['/admin/api/docs', '/admin/api/openapi.json', '/leases/openapi.json']) {
+        expect((await answerWith(assets, path)).status).toBe(503);
+      }
       const response = await answerWith(assets, '/admin/groups');
       expect(response.status).toBe(503);
       expect(await response.text()).toContain('npm run build:dashboard');
@@ -150,7 +153,7 @@ describe('its files', () => {
 });
 
 describe('nothing else', () => {
-  it('reaches the files: calls and the admin API never ask for one', async () => {
+  it('reaches the files: calls and the data of the admin API never ask for one', async () => {
     const asked: string[] = [];
     const watched = {
       fetch: async (url: string) => {
@@ -166,7 +169,7 @@ describe('nothing else', () => {
       '/nobody/v1/models',
       '/administer',
     ];
-    for (const path of [...paths, '/admin/api', '/admin/api/nothing', '/admin/api/openapi.json']) {
+    for (const path of [...paths, '/admin/api', '/admin/api/nothing', '/admin/api/status']) {
       await (await answerWith(watched, path)).text();
     }
     expect(asked).toEqual([]);

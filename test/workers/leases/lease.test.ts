@@ -1,6 +1,6 @@
 // Leases over HTTP: asked for, renewed, released, each answer once more and with the same effect; and who may do so.
 import { afterAll, expect, it } from 'vitest';
-import { leasesOpenApi } from '../../../src/contract/leases-openapi.ts';
+import { leasesOpenApi } from '../../../dashboard/api-docs/leases-openapi.ts';
 import { parkedMs } from '../../../src/call/leases/post-lease.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { crashPool, nothingLeaks, passAwake, pool, untilStatus } from '../support/pool.ts';

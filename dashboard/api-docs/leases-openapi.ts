@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { problemSchema } from './admin/answer-schemas.ts';
-import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './admin/openapi.ts';
+import { problemSchema } from '../../src/contract/admin/answer-schemas.ts';
 import {
   leaseAnswerSchema,
   leaseRequestSchema,
@@ -9,7 +8,8 @@ import {
   reportAnswerSchema,
   reportRequestSchema,
   ticketAnswerSchema,
-} from './leases.ts';
+} from '../../src/contract/leases.ts';
+import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi.ts';
 
 interface OperationDescription {
   readonly operationId: string;

@@ -1,11 +1,6 @@
 import { html } from 'hono/html';
-import type {
-  OpenApiDocument,
-  OpenApiOperation,
-  OpenApiParameter,
-} from '../contract/admin/openapi.ts';
-import { curlOf } from './docs-curl.ts';
-import { prose, schemaHtml } from './docs-schema.ts';
+import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi.ts';
+import { prose, schemaHtml } from './schema-html.ts';
 
 interface Listed {
   readonly method: string;
@@ -13,28 +8,31 @@ interface Listed {
   readonly operation: OpenApiOperation;
 }
 
-/** Renders the description of the API as a page without scripts: all of it, or the routes that match a search. */
-export async function docsPage(document: OpenApiDocument, search = ''): Promise<string> {
+/** URLs of the built files that the page loads. */
+export interface ApiPageFiles {
+  readonly style: string;
+  readonly script: string;
+}
+
+/** Renders the description of the API as a page. Its script only hides routes that do not match a search. */
+export async function apiPage(document: OpenApiDocument, files: ApiPageFiles): Promise<string> {
   const all = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   );
   const base = document.servers[0]?.url ?? '';
   const { schemas } = document.components;
-  const words = search.toLowerCase().split(/\s+/);
-  const found = all.filter((listed) => isFound(listed, words));
-  const sections = document.tags
-    .map(({ name }) => ({
-      name,
-      routes: found.filter(({ operation }) => operation.tags.includes(name)),
-    }))
-    .filter(({ routes }) => routes.length > 0);
+  const sections = document.tags.map(({ name }) => ({
+    name,
+    routes: all.filter(({ operation }) => operation.tags.includes(name)),
+  }));
   const page = await html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>${document.info.title}</title>
-        <link rel="stylesheet" href="docs.css" />
+        <link rel="stylesheet" href="${files.style}" />
+        <script type="module" src="${files.script}"></script>
       </head>
       <body>
         <header>
@@ -47,15 +45,9 @@ export async function docsPage(document: OpenApiDocument, search = ''): Promise<
             <code>ADMIN_TOKEN</code> or an admin key.
           </p>
           <form role="search">
-            <label
-              >Search the routes <input type="search" name="q" value="${search}" maxlength="100"
-            /></label>
+            <label>Search the routes <input type="search" name="q" maxlength="100" /></label>
             <button>Find</button>
-            ${
-              search === ''
-                ? ''
-                : html`<a href="?">All ${all.length} routes</a> ${found.length} found`
-            }
+            <a href="?" hidden>All ${all.length} routes</a> <output></output>
           </form>
           <nav aria-label="Sections">
             ${sections.map(({ name }) => html`<a href="#${name}">${name}</a> `)}
@@ -83,14 +75,6 @@ export async function docsPage(document: OpenApiDocument, search = ''): Promise<
       </body>
     </html> `;
   return page.toString();
-}
-
-/** Returns whether all words occur in the name, the path, the parameters or the texts of a route. */
-function isFound({ method, path, operation }: Listed, words: readonly string[]): boolean {
-  const { operationId, summary, description, parameters } = operation;
-  const names = parameters.map(({ name }) => name);
-  const text = [method, path, operationId, summary, description, ...names].join(' ').toLowerCase();
-  return words.every((word) => text.includes(word));
 }
 
 function routeHtml(
@@ -158,25 +142,52 @@ function contentHtml(
   return Object.values(content).map(({ schema }) => schemaHtml(schema));
 }
 
-/** Light or dark, by the reader's system setting. */
-export const DOCS_STYLE = `:root { color-scheme: light dark; --line: #8884; --soft: #8882;
-  --quiet: light-dark(#555, #aaa); --link: light-dark(#0b57d0, #8ab4f8); }
-body { background: Canvas; color: CanvasText; font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
-h2 { border-bottom: 1px solid var(--line); margin-top: 2.5rem; }
-h3 { font-size: 1rem; margin: 1.5rem 0 0.25rem; }
-h3 a { color: inherit; text-decoration: none; }
-p { margin: 0.25rem 0; }
-.note, dd, li { color: var(--quiet); }
-a { color: var(--link); }
-.method { display: inline-block; min-width: 4.5rem; font-weight: 700; }
-code, pre { font: 0.875rem/1.5 ui-monospace, monospace; }
-pre { background: var(--soft); padding: 0.75rem; border-radius: 6px; overflow-x: auto; }
-nav a { margin-right: 0.75rem; }
-form { margin: 0.75rem 0; }
-li p { display: inline; }
-input, button { font: inherit; padding: 0.25rem 0.5rem; }
-:is(dd, li) > ul { padding-left: 1.25rem; border-left: 2px solid var(--line); list-style: none; }
-dt { font-weight: 700; }
-article { scroll-margin-top: 1rem; }
-:target { outline: 2px solid; outline-offset: 4px; }
-`;
+type ComponentSchemas = OpenApiDocument['components']['schemas'];
+
+/** Returns a command that calls a route with the smallest valid body. Names in capitals are placeholders. */
+function curlOf(
+  method: string,
+  path: string,
+  { requestBody, security }: OpenApiOperation,
+  schemas: ComponentSchemas,
+): string {
+  const url = `/admin/api${path}`.replaceAll(/\{(\w+)\}/g, (_all, name: string) =>
+    name.toUpperCase(),
+  );
+  const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  const example = content === undefined ? null : exampleOf(content.schema, schemas);
+  return [
+    `curl${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} "$HEADGATE${url}"`,
+    ...(security.length === 0 ? [] : ['-H "authorization: Bearer $ADMIN_TOKEN"']),
+    ...(type === undefined ? [] : [`-H 'content-type: ${type}'`]),
+    ...(example === null ? [] : [`-d '${JSON.stringify(example)}'`]),
+  ].join(' \\\n  ');
+}
+
+/** Returns the smallest value that matches a schema: its required fields. */
+function exampleOf(given: unknown, schemas: ComponentSchemas): unknown {
+  const schema = Object(given) as Readonly<Record<string, unknown>>;
+  const { $ref: ref, properties, required, anyOf, oneOf, type, minimum } = schema;
+  if (typeof ref === 'string') {
+    return exampleOf(schemas[ref.slice(ref.lastIndexOf('/') + 1)], schemas);
+  }
+  if (schema['const'] !== undefined) return schema['const'];
+  const [value] = listOf(schema['enum']);
+  if (value !== undefined) return value;
+  const [variant] = [...listOf(anyOf), ...listOf(oneOf)];
+  if (variant !== undefined) return exampleOf(variant, schemas);
+  if (properties !== undefined) {
+    const fields = Object(properties) as Readonly<Record<string, unknown>>;
+    return Object.fromEntries(
+      listOf(required).map((name) => [name, exampleOf(fields[String(name)], schemas)]),
+    );
+  }
+  if (type === 'array') return [];
+  if (type === 'boolean') return true;
+  if (type === 'integer' || type === 'number') return Math.max(1, Number(minimum ?? 1));
+  return type === 'object' ? {} : '…';
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

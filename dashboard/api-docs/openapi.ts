@@ -7,23 +7,38 @@ import {
   testedSchema,
   upstreamDetailSchema,
   upstreamInfoSchema,
-} from './answer-schemas.ts';
-import { suggestionSchema } from './suggestion-schemas.ts';
-import { auditEntrySchema } from '../audit.ts';
-import { autoGroupSchema, groupSchema } from '../config/group.ts';
-import { configSchema } from '../config/config.ts';
-import { upstreamSchema } from '../config/upstream-config.ts';
-import { feedDetailSchema, feedGroupsSchema, feedSnapshotSchema } from './feed-events.ts';
-import { groupDocumentSchema } from './group-routes.ts';
-import { keyDocumentSchema } from './key-documents.ts';
-import { testedCallSchema, upstreamDocumentSchema } from './config-routes.ts';
-import { decisionSchema, historyPointSchema, markerSchema } from './observation-schemas.ts';
-import { warningSchema } from '../warnings.ts';
-import type { AdminRoute } from './route.ts';
-import { ADMIN_ROUTES } from './routes.ts';
-import { shownTeamSchema } from './team-routes.ts';
-import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.ts';
-import { rollbackSchema } from './version-routes.ts';
+} from '../../src/contract/admin/answer-schemas.ts';
+import { suggestionSchema } from '../../src/contract/admin/suggestion-schemas.ts';
+import { auditEntrySchema } from '../../src/contract/audit.ts';
+import { autoGroupSchema, groupSchema } from '../../src/contract/config/group.ts';
+import { configSchema } from '../../src/contract/config/config.ts';
+import { upstreamSchema } from '../../src/contract/config/upstream-config.ts';
+import {
+  feedDetailSchema,
+  feedGroupsSchema,
+  feedSnapshotSchema,
+} from '../../src/contract/admin/feed-events.ts';
+import { groupDocumentSchema } from '../../src/contract/admin/group-routes.ts';
+import { keyDocumentSchema } from '../../src/contract/admin/key-documents.ts';
+import {
+  testedCallSchema,
+  upstreamDocumentSchema,
+} from '../../src/contract/admin/config-routes.ts';
+import {
+  decisionSchema,
+  historyPointSchema,
+  markerSchema,
+} from '../../src/contract/admin/observation-schemas.ts';
+import { warningSchema } from '../../src/contract/warnings.ts';
+import type { AdminRoute } from '../../src/contract/admin/route.ts';
+import { ADMIN_ROUTES } from '../../src/contract/admin/routes.ts';
+import { shownTeamSchema } from '../../src/contract/admin/team-routes.ts';
+import {
+  groupStatusSchema,
+  leaseSchema,
+  waiterSchema,
+} from '../../src/contract/admin/status-schemas.ts';
+import { rollbackSchema } from '../../src/contract/admin/version-routes.ts';
 
 /** The part of https://spec.openapis.org/oas/v3.1.0 in use here. Its schemas are JSON Schema 2020-12. */
 export interface OpenApiDocument {
