@@ -1,4 +1,4 @@
-import { CallClock, onTimer } from '../../src/runtime/call-clock.ts';
+import { CallClock, onTimer } from '../../src/runtime/clock.ts';
 import { pipeObserved } from '../../src/upstream/transfer/observed-pipe.ts';
 import { pipeMetered } from '../../src/upstream/usage/metered-pipe.ts';
 import { createUsageDrop } from '../../src/upstream/usage/usage-drop.ts';

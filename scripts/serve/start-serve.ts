@@ -24,7 +24,7 @@ import { startForwarder } from './forwarder.ts';
 import { CF_HEADER, readCompatibility, workerdConfig } from './workerd-config.ts';
 import type { KeptRunning } from './keep-running.ts';
 import type { LocationVariables } from '../../src/env.ts';
-import { wrongPlace } from '../../src/runtime/locations.ts';
+import { wrongPlace } from '../../src/runtime/deployment.ts';
 import { cleanSecret, refusedSecrets } from '../../src/runtime/secrets.ts';
 import { keepRunning } from './keep-running.ts';
 import { repeatFilter, shutdownFilter } from './log-lines.ts';

@@ -1,6 +1,6 @@
 import { bounded } from '../attention/attention.ts';
 import { readAttention } from '../overview/attention.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 import type { AdminApp } from './context.ts';
 import { serve } from './serve.ts';
 

@@ -14,7 +14,7 @@ import {
   type Directory,
   type PoolReply,
 } from '../overview/pools.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 import type { AdminApp } from './context.ts';
 import { requirePools } from './pools.ts';
 import { invalid, serve } from './serve.ts';

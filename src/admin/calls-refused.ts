@@ -9,11 +9,11 @@ import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { forbiddenFor, refusedKey } from '../routing/key-access.ts';
 import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';
 import { membersOf } from '../routing/members.ts';
-import { hasPrices, isPriced } from '../routing/metered.ts';
+import { hasPrices, isPriced } from '../routing/group-limits.ts';
 import { compileRoutes, GROUPS_PER_CALL_MAX, type Routes } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { logEvent } from '../runtime/log.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 
 const HOUR_MS = 3_600_000;
 

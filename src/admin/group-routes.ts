@@ -1,8 +1,13 @@
-import { isHeld, switchesOf, withSwitches, type Switches } from '../routing/auto-group-switches.ts';
+import {
+  isHeld,
+  switchesOf,
+  withSwitches,
+  autoGroupNamed,
+  type Switches,
+} from '../routing/auto-groups.ts';
 import { groupSchema } from '../contract/config/group.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import { autoGroupNamed } from '../routing/auto-groups.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import type { AdminContext, AdminApp } from './context.ts';

@@ -14,7 +14,7 @@ import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';
 import { joinPools } from '../history/points.ts';
 import type { PoolHistory } from '../contract/history.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 import { quantileMs } from '../core/parts/histogram.ts';
 import { askPools, readDirectory, type PoolReply } from '../overview/pools.ts';
 import type { AdminApp } from './context.ts';

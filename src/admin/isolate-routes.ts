@@ -1,5 +1,5 @@
 import { isolateConfig } from '../config/isolate-config.ts';
-import { isolateId } from '../runtime/isolate-id.ts';
+import { isolateId } from '../runtime/deployment.ts';
 import type { AdminApp } from './context.ts';
 import { serve } from './serve.ts';
 

@@ -1,4 +1,4 @@
-import { isHeld, switchesOf } from '../routing/auto-group-switches.ts';
+import { isHeld, switchesOf } from '../routing/auto-groups.ts';
 import type { Config } from '../contract/config/config.ts';
 import { definedGroup, KEY_PREFIX, kindOfLimits, TEAM_PREFIX } from '../routing/key-groups.ts';
 import { ownPool } from '../routing/pool.ts';

@@ -3,7 +3,7 @@ import { fieldsBetween } from '../config/document-changes.ts';
 import { FOR_S_MAX, type untilSchema } from '../contract/admin/until.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
-import { settingsOf } from '../routing/group-settings.ts';
+import { settingsOf } from '../routing/auto-groups.ts';
 import { invalid } from './serve.ts';
 
 /** Maximum fields of a temporary change, and characters of all their values. Each field is stored in its own row. */

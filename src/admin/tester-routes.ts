@@ -8,7 +8,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { unknownOperation } from '../config/check/upstreams.ts';
 import { classify } from '../upstream/operation/operation.ts';
 import { cancelsRun } from '../upstream/operation/runs.ts';
-import { chooseUpstream } from '../routing/choose-upstream.ts';
+import { chooseUpstream, resolveUpstreams } from '../routing/upstreams.ts';
 import { hashedPlacements } from '../routing/hashed-partition.ts';
 import {
   compileRoutes,
@@ -16,7 +16,6 @@ import {
   type Placement,
   type Routes,
 } from '../routing/placement.ts';
-import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { readSecret } from '../runtime/secrets.ts';
 import { fingerprint } from '../runtime/digests.ts';
@@ -27,7 +26,7 @@ import {
   refusedKey,
   requiresKey,
 } from '../routing/key-access.ts';
-import { laneOf } from '../routing/lane-of.ts';
+import { laneOf } from '../routing/lanes.ts';
 import type { AdminApp } from './context.ts';
 import { invalid, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';

@@ -1,6 +1,6 @@
 import { upstreamSchema } from '../contract/config/upstream-config.ts';
 import type { Config, UpstreamConfig } from '../contract/config/config.ts';
-import { matchingGroups } from '../routing/configured-auto-groups.ts';
+import { matchingGroups } from '../routing/auto-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { howToSet, secretFault, settingHint } from '../runtime/secrets.ts';

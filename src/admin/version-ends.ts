@@ -1,7 +1,7 @@
 import { fieldAt, pathText, isSame } from '../config/document-changes.ts';
 import type { Config } from '../contract/config/config.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
-import { settingsOf } from '../routing/group-settings.ts';
+import { settingsOf } from '../routing/auto-groups.ts';
 
 /** The ends of temporary values that a rollback restores. */
 interface Ends {

@@ -4,8 +4,7 @@ import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import type { Warning, WarningKind } from '../contract/warnings.ts';
 import { dollars, namesWords, percent, plural, spanWords } from '../core/words/figures.ts';
 import { isHolding, scopeWords } from '../routing/scopes-shown.ts';
-import type { AttentionFacts } from './facts.ts';
-import { entry, lastRefusals, waiting } from './serving.ts';
+import { entry, lastRefusals, waiting, type AttentionFacts } from './serving.ts';
 
 /** Refusals and warnings older than this are not a current state of the group. */
 const LATELY_MS = 600_000;

@@ -1,7 +1,7 @@
 import type { UploadPace } from '../upstream/transfer/upload-pace.ts';
 import type { CallBody } from './body.ts';
 import { rejected, type Rejected } from './result.ts';
-import type { AbortSource } from '../runtime/plain-abort.ts';
+import type { AbortSource } from '../runtime/async.ts';
 
 /** Returns whether the runtime sends requests of this method only without a body. */
 export function mayGoBare(method: string): boolean {

@@ -11,7 +11,7 @@ import { packingsOf, unpackWhole } from '../upstream/body/packing.ts';
 import type { UploadPace } from '../upstream/transfer/upload-pace.ts';
 import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
 import { bodyBudget } from './isolate.ts';
-import type { AbortSource } from '../runtime/plain-abort.ts';
+import type { AbortSource } from '../runtime/async.ts';
 
 /** Maximum size, compressed and uncompressed, of a body that is sent uncompressed. */
 const PACKED_BYTES_MAX = 4 * 1024 * 1024;

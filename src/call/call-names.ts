@@ -6,7 +6,7 @@ import { withTierHeaders } from '../providers/prices/tiers.ts';
 import type { ServiceTiers } from '../upstream/usage/tiers.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import type { RefusalScope, Scope } from '../core/words/scope.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 import type { CallBody } from './body.ts';
 import { readBody } from './find-model.ts';
 import { bodyBudget } from './isolate.ts';

@@ -3,7 +3,7 @@ import { SESSION_HEADERS } from '../contract/request-headers.ts';
 import { bodyForm } from '../upstream/body/content-type.ts';
 import { SESSION_SCAN_BYTES_MAX, sessionIn } from '../upstream/body/session-scan.ts';
 import { sessionHash } from '../runtime/digests.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 import type { CallBody } from './body.ts';
 import type { Candidate } from './plan.ts';
 import { readAhead } from './read-ahead.ts';

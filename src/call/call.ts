@@ -1,13 +1,12 @@
 import type { CallerHeaders } from '../contract/request-headers.ts';
 import type { Env } from '../env.ts';
-import type { Schedule } from '../runtime/call-clock.ts';
+import type { Schedule } from '../runtime/clock.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
-import type { Background } from '../runtime/background.ts';
+import type { Background, AbortSource } from '../runtime/async.ts';
 import type { CallBody } from './body.ts';
 import type { Caller } from './identity/authenticate.ts';
 import type { EarlyAnswer } from './early-answer.ts';
 import type { FoundFacts } from './refusals/found-facts.ts';
-import type { AbortSource } from '../runtime/plain-abort.ts';
 
 /** One proxied call as it arrived, with the version of the configuration that applies to it. */
 export interface ProxyCall {

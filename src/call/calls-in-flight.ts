@@ -1,4 +1,4 @@
-import type { Background } from '../runtime/background.ts';
+import type { Background } from '../runtime/async.ts';
 
 /** Calls that this isolate is working on, including queued ones. A stream counts until its last byte. */
 let count = 0;

@@ -1,12 +1,7 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import {
-  chooseUpstream,
-  modelsAt,
-  unifiedPath,
-  type UnifiedShape,
-} from '../routing/choose-upstream.ts';
+import { chooseUpstream, modelsAt, unifiedPath, type UnifiedShape } from '../routing/upstreams.ts';
 import { isUpstreamAllowed } from '../routing/key-access.ts';
 import { classify } from '../upstream/operation/operation.ts';
 import type { RoutingTable } from '../config/snapshots.ts';

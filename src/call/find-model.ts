@@ -9,7 +9,7 @@ import { bodyBudget } from './isolate.ts';
 import type { ModelRule } from './model-rule.ts';
 import { LEFT, rejected, type BodyRead, type CallerLeft, type Rejected } from './result.ts';
 import { methodOf } from './socket/upgrade.ts';
-import { PlainAbort } from '../runtime/plain-abort.ts';
+import { PlainAbort } from '../runtime/async.ts';
 
 /** Minimum and maximum wait for a body. Uploads take time, even for callers that do not want to queue. */
 const BODY_WAIT_MIN_MS = 10_000;

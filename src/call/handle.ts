@@ -4,10 +4,9 @@ import type { ErrorReply, Reason } from '../contract/reasons.ts';
 import { readCallerHeaders } from '../contract/request-headers.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
-import type { Background } from '../runtime/background.ts';
-import { CallClock } from '../runtime/call-clock.ts';
-import { wrongPlace } from '../runtime/locations.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { PlainAbort, type Background } from '../runtime/async.ts';
+import { CallClock, steadyClock } from '../runtime/clock.ts';
+import { wrongPlace } from '../runtime/deployment.ts';
 import { newTicket, ticketKeptAlive } from './acquire/ticket.ts';
 import { withCure } from './answered-404.ts';
 import type { PositionListener } from './acquire/slices.ts';
@@ -54,7 +53,6 @@ import { openTurns } from './socket/open-turns.ts';
 import { sessionTicket } from './socket/session-ticket.ts';
 import { isUpgrade, overriddenUpgrade, unserved, UPGRADE_WITH_BODY } from './socket/upgrade.ts';
 import { unsupported } from './unsupported.ts';
-import { PlainAbort } from '../runtime/plain-abort.ts';
 
 /** Shared by all calls without a query. It is never changed. */
 const NO_QUERY = new URLSearchParams();

@@ -18,8 +18,7 @@ import { Opening } from './opening.ts';
 import type { Candidate } from './plan.ts';
 import { answered, LEFT_STATUS, never, type Answered, type FinalResult } from './result.ts';
 import { traceError } from './observe/trace.ts';
-import { pause } from '../runtime/background.ts';
-import { PlainAbort } from '../runtime/plain-abort.ts';
+import { pause, PlainAbort } from '../runtime/async.ts';
 
 /** Time until a caller that requests comments gets the first one, and interval between two, if its groups set none. */
 const REQUESTED_AFTER_MS = 15_000;

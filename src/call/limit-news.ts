@@ -5,7 +5,7 @@ import {
   type ReportedLimits,
 } from '../core/parts/reported-limits.ts';
 import type { LimitHint, UpstreamSignal } from '../core/words/signal.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 
 /** Maximum pools and models for which an isolate remembers the limits that it reported. */
 const REMEMBERED_MAX = 1_000;

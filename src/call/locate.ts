@@ -1,5 +1,5 @@
 import type { Upstream } from '../contract/config/upstream.ts';
-import type { UnifiedShape } from '../routing/choose-upstream.ts';
+import type { UnifiedShape } from '../routing/upstreams.ts';
 import { referenceInPath, UNKNOWN_NAME, type Operation } from '../upstream/operation/operation.ts';
 import {
   classifyUpgrade,

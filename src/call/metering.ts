@@ -1,7 +1,14 @@
 import { mediaType } from '../runtime/header-value.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { MemberConfig } from '../contract/config/members.ts';
-import { aliasedModel, fallbackOf, FREE, hasBudget, isFree, priceAt } from '../routing/metered.ts';
+import {
+  aliasedModel,
+  fallbackOf,
+  FREE,
+  hasBudget,
+  isFree,
+  priceAt,
+} from '../routing/group-limits.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { CallEstimate, Settlement, TokenPrices } from '../core/words/usage.ts';

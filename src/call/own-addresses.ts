@@ -1,5 +1,5 @@
 import { logEvent } from '../runtime/log.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 import { hasAddresses, isRedirect, readdress } from '../upstream/transfer/addresses.ts';
 import { calledOrigin } from './called-url.ts';
 import type { Candidate } from './plan.ts';

@@ -4,7 +4,7 @@ import { READ_BYTES_MAX } from './metering.ts';
 import type { Candidate } from './plan.ts';
 import { LEFT, rejected, type CallerLeft, type Rejected } from './result.ts';
 import { uploadTooSlow } from './unreachable.ts';
-import { PlainAbort, type AbortSource } from '../runtime/plain-abort.ts';
+import { PlainAbort, type AbortSource } from '../runtime/async.ts';
 
 /** Maximum size of a body that is always read before its call takes a slot. It arrives in a few packets. */
 const SMALL_BYTES = 32 * 1024;

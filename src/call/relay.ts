@@ -1,6 +1,6 @@
 import type { AnswerHeaders } from '../contract/answer-headers.ts';
 import { REASONS } from '../contract/reasons.ts';
-import { whenQuiet } from '../runtime/when-quiet.ts';
+import { whenQuiet } from '../runtime/async.ts';
 import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';

@@ -2,7 +2,7 @@ import type { Bill, Settlement } from '../core/words/usage.ts';
 import type { MemberConfig } from '../contract/config/members.ts';
 import { costUsd, tierListOf, type Price } from '../providers/prices/price-table.ts';
 import { tierFactor, tiersInAnswer } from '../providers/prices/tiers.ts';
-import { aliasedModel, fallbackOf, FREE, isFree, priceAt } from '../routing/metered.ts';
+import { aliasedModel, fallbackOf, FREE, isFree, priceAt } from '../routing/group-limits.ts';
 import type { Placement } from '../routing/placement.ts';
 import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import type { ServiceTiers } from '../upstream/usage/tiers.ts';

@@ -1,13 +1,13 @@
 import { poolName } from '../contract/pool-name.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 import { admit, type Admitted } from './acquire/admit.ts';
 import type { AdmitContext } from './acquire/admit-one.ts';
 import { tooManyBytes } from './many-keys.ts';
 import { bodyBudget } from './isolate.ts';
 import type { Candidate } from './plan.ts';
 import type { CandidateAttempt } from './attempts/call-attempts.ts';
-import { PlainAbort } from '../runtime/plain-abort.ts';
+import { PlainAbort } from '../runtime/async.ts';
 
 /** Minimum time that a call may wait. After it the call is certainly queued, and not only delayed by the network. */
 const ASKING_MS = 500;

@@ -30,10 +30,9 @@
  * in use, and other pools read the directory before they accept a new call (`src/group/directory-link.ts`).
  */
 import { directoryOf, snapshotStoreOf, type Env } from '../env.ts';
-import { pause, type Background } from '../runtime/background.ts';
+import { pause, within, type Background } from '../runtime/async.ts';
 import { logEvent } from '../runtime/log.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
-import { within } from '../runtime/within.ts';
+import { steadyClock } from '../runtime/clock.ts';
 import { ConfigCopy, storedSnapshot, type ConfigQuery, type RoutingTable } from './snapshots.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { configSchema, type Config } from '../contract/config/config.ts';
-import { withImpliedMatch } from '../routing/configured-auto-groups.ts';
+import { withImpliedMatch } from '../routing/auto-groups.ts';
 import { contradictedNames } from './check/groups.ts';
 import { connectionNotes } from './check/upstreams.ts';
 import { explainIssues } from './explain-issues.ts';

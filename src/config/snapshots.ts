@@ -7,7 +7,7 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { callsThatNeedKey, keysByHash } from '../routing/key-access.ts';
 import { snapshotStoreOf, type Env } from '../env.ts';
-import { within } from '../runtime/within.ts';
+import { within } from '../runtime/async.ts';
 
 /** A snapshot with everything that is compiled once per version. */
 export interface RoutingTable {

@@ -1,9 +1,8 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
 import { keyWeights, limitGroups } from '../routing/key-groups.ts';
-import { matchingGroups } from '../routing/configured-auto-groups.ts';
-import { callRoute } from '../routing/call-route.ts';
-import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
+import { matchingGroups } from '../routing/auto-groups.ts';
+import { callRoute, ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
 
 /** The effects of a configuration change on pools. */
 export interface ConfigChange {

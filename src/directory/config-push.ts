@@ -6,13 +6,10 @@
 import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { logEvent } from '../runtime/log.ts';
-import { mapConcurrently } from '../runtime/map-concurrently.ts';
-import type { Schedule } from '../runtime/call-clock.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
-import { within } from '../runtime/within.ts';
+import { mapConcurrently, within, pause } from '../runtime/async.ts';
+import { steadyClock, type Schedule } from '../runtime/clock.ts';
 import { storeSnapshot } from '../config/snapshots.ts';
 import { snapshotStoreOf, type Env } from '../env.ts';
-import { pause } from '../runtime/background.ts';
 import type { Alarm } from './alarms.ts';
 import type { PoolList } from './pool-list.ts';
 

@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
-import { switchesInForce } from '../routing/auto-group-switches.ts';
+import { switchesInForce } from '../routing/auto-groups.ts';
 import type { Config, GroupConfig, WebhookConfig } from '../contract/config/config.ts';
 import {
   changedFor,
@@ -23,7 +23,7 @@ import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
 import type { StoredCosts } from '../contract/rpc/costs-rpc.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import type { StoredPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
-import { windowMsOf } from '../runtime/resting.ts';
+import { windowMsOf } from '../runtime/deployment.ts';
 import { PresenceList, CostList } from './pool-reports.ts';
 import { definedGroup, keyWeights, kindOfLimits } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
@@ -36,12 +36,10 @@ import { AuditLog } from './audit-log.ts';
 import { changeBetween, changedAtWith, ownPoolsToPush, ownSecretsOf } from './changes.ts';
 import { Publisher, ConfigPush } from './config-push.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
-import { pause } from '../runtime/background.ts';
-import { Timers } from '../runtime/timers.ts';
+import { pause, mapConcurrently } from '../runtime/async.ts';
+import { Timers, steadyClock } from '../runtime/clock.ts';
 import { logEvent } from '../runtime/log.ts';
-import { FailedAttempts } from '../runtime/failed-attempts.ts';
-import { mapConcurrently } from '../runtime/map-concurrently.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { FailedAttempts } from '../runtime/addresses.ts';
 import { revertFields, OWN_ACTOR, TemporaryList, type TemporaryEntry } from './temporary-list.ts';
 import { PastPools, PoolList } from './pool-list.ts';
 import { DirectoryStore, packed, VersionList, type Packed } from './store.ts';

@@ -1,4 +1,4 @@
-import type { Schedule } from '../runtime/call-clock.ts';
+import type { Schedule } from '../runtime/clock.ts';
 
 /** Delay of writes that no response depends on, so that several share one. */
 const DELAY_MS = 50;

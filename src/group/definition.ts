@@ -1,5 +1,5 @@
-import { ratesOf } from '../routing/group-rates.ts';
-import type { Switches } from '../routing/auto-group-switches.ts';
+import { ratesOf } from '../routing/group-limits.ts';
+import type { Switches } from '../routing/auto-groups.ts';
 import { isOwnPartition } from '../routing/partition.ts';
 import type { CallLogConfig } from '../contract/config/call-log.ts';
 import { durationMs } from '../contract/config/duration.ts';

@@ -26,9 +26,9 @@ import { directoryOf } from '../env.ts';
 import type { PoolWatchRequest } from '../contract/rpc/feed-rpc.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PresentPool } from '../contract/rpc/presence-rpc.ts';
-import type { Schedule } from '../runtime/call-clock.ts';
+import type { Schedule } from '../runtime/clock.ts';
 import { logEvent } from '../runtime/log.ts';
-import { within } from '../runtime/within.ts';
+import { within } from '../runtime/async.ts';
 import { definitionFrom, isRetired, type Definition } from './definition.ts';
 import { Listing, type ListingParts } from './listing.ts';
 

@@ -1,6 +1,6 @@
 import type { InstantMs } from '../core/words/ids.ts';
-import { pause } from '../runtime/background.ts';
-import type { Schedule } from '../runtime/call-clock.ts';
+import { pause } from '../runtime/async.ts';
+import type { Schedule } from '../runtime/clock.ts';
 
 /** Delay before a failed message is repeated, and number of attempts at the end of a window. */
 const RETRY_MS = 1_000;

@@ -3,7 +3,7 @@ import { lostAt } from '../core/parts/bound.ts';
 import type { InstantMs } from '../core/words/ids.ts';
 import { slotsHeld } from '../core/violations.ts';
 import { confirmWrite, takeWrite } from '../core/writes.ts';
-import type { Schedule } from '../runtime/call-clock.ts';
+import type { Schedule } from '../runtime/clock.ts';
 import type { BoundStore } from './bound-store.ts';
 import type { Observation } from './observe/observation.ts';
 import type { GroupStore } from './store.ts';

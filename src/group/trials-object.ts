@@ -1,4 +1,4 @@
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock, Timers } from '../runtime/clock.ts';
 import { DurableObject } from 'cloudflare:workers';
 import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
 import { directoryOf, type Env } from '../env.ts';
@@ -23,8 +23,7 @@ import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
 import { HeldById } from './held-by-id.ts';
 import { VerifiedPools } from './verified-pools.ts';
-import { Timers } from '../runtime/timers.ts';
-import { within } from '../runtime/within.ts';
+import { within } from '../runtime/async.ts';
 import { Verification, type VerificationCalls } from './verification.ts';
 
 /** Maximum pools. Beyond it, pools that only remember a pause or a used part of a limit are dropped. */

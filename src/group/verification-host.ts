@@ -1,4 +1,4 @@
-import type { Timers } from '../runtime/timers.ts';
+import type { Timers } from '../runtime/clock.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
 
 /** The object that contains an unverified pool, which has none of its own and stores nothing. */

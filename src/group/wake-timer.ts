@@ -1,4 +1,4 @@
-import type { Timers } from '../runtime/timers.ts';
+import type { Timers } from '../runtime/clock.ts';
 
 /** One timer for everything that is due, because the runtime allows 10,000 timers and every waiter has a deadline. */
 export class WakeTimer {

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import type { Env } from '../env.ts';
-import { wrongPlace } from '../runtime/locations.ts';
+import { wrongPlace } from '../runtime/deployment.ts';
 import {
   howToSet,
   membersWithoutSecret,

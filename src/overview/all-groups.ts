@@ -1,9 +1,8 @@
-import { heldAutoGroups } from '../routing/auto-group-switches.ts';
+import { heldAutoGroups, settingsOf } from '../routing/auto-groups.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import { overlaps, type Overlap } from '../routing/overlaps.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { pathText } from '../config/document-changes.ts';
-import { settingsOf } from '../routing/group-settings.ts';
 import { definedGroup, limitGroups } from '../routing/key-groups.ts';
 import { groupStatus } from './group-status.ts';
 import { isLongIdle, type PoolReply, type Directory } from './pools.ts';

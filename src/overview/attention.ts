@@ -1,5 +1,5 @@
 import { attentionOf } from '../attention/attention.ts';
-import type { BudgetAmountsUsd, MissingSecret } from '../attention/facts.ts';
+import type { BudgetAmountsUsd, MissingSecret } from '../attention/serving.ts';
 import { checkConfig } from '../config/check-config.ts';
 import type { Attention } from '../contract/attention.ts';
 import type { Config } from '../contract/config/config.ts';
@@ -8,7 +8,7 @@ import type { PoolStatus } from '../contract/status.ts';
 import type { Warning } from '../contract/warnings.ts';
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import { ratesOf } from '../routing/group-rates.ts';
+import { ratesOf } from '../routing/group-limits.ts';
 import { limitGroups } from '../routing/key-groups.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { logEvent } from '../runtime/log.ts';
@@ -18,7 +18,7 @@ import {
   secretFault,
   withoutSecret,
 } from '../runtime/secrets.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 import { groupNames, statusOfGroups } from './all-groups.ts';
 import { askAwake, readDirectory, type Directory, type PoolReply } from './pools.ts';
 

@@ -2,7 +2,7 @@ import type { StoredCosts } from '../contract/rpc/costs-rpc.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { kindOfLimits } from '../routing/key-groups.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
-import { within } from '../runtime/within.ts';
+import { within } from '../runtime/async.ts';
 import { addSums, NO_COSTS, totalOf, type CostSums } from '../core/parts/costs.ts';
 import { ASKED_MAX, askPools, readPresence, type Directory } from './pools.ts';
 

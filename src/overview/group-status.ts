@@ -1,4 +1,4 @@
-import { isHeld, switchesInForce, switchesOf } from '../routing/auto-group-switches.ts';
+import { isHeld, switchesInForce, switchesOf, autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { GAUGES, slotsTaken, MEMBER_GAUGES } from '../contract/gauges.ts';
 import type {
@@ -11,8 +11,8 @@ import type {
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import type { RefusalCount } from '../contract/refusals.ts';
 import { plural } from '../core/words/figures.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
-import { configuredSlots } from '../routing/configured-slots.ts';
+import { steadyClock } from '../runtime/clock.ts';
+import { configuredSlots } from '../routing/group-limits.ts';
 import { takesCalls } from '../routing/pool.ts';
 import {
   joinAbout,
@@ -23,7 +23,6 @@ import {
 } from '../routing/scopes-shown.ts';
 import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import { autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';

@@ -9,11 +9,10 @@ import type { StoredPool, PresenceReport } from '../contract/rpc/presence-rpc.ts
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import { instant } from '../core/words/ids.ts';
 import { logEvent } from '../runtime/log.ts';
-import { steadyClock } from '../runtime/steady-clock.ts';
+import { steadyClock } from '../runtime/clock.ts';
 import { kindOfLimits, limitGroups } from '../routing/key-groups.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
-import { mapConcurrently } from '../runtime/map-concurrently.ts';
-import { within } from '../runtime/within.ts';
+import { mapConcurrently, within } from '../runtime/async.ts';
 import { resting, untouched } from './unused-group.ts';
 
 const ASKED_AT_ONCE = 32;

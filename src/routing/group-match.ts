@@ -1,11 +1,17 @@
 import type { GroupConfig } from '../contract/config/config.ts';
-import { countsTokens } from './metered.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
-import { compileGlobs } from './glob.ts';
+import { METHODS_WITH_BODY } from '../contract/methods.ts';
+import { readingsOf } from '../upstream/operation/path-readings.ts';
+import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
+import { countsTokens } from './group-limits.ts';
+import { compileGlobs, PatternIndex } from './glob.ts';
 import { hasMembers } from './members.ts';
-import { compilePaths, type PathTest } from './path-match.ts';
-import { PatternIndex } from './pattern-index.ts';
+
+/**
+ * Which groups a call matches. Each group is compiled once per version of the configuration, and an index finds the
+ * groups of a call without comparing each.
+ */
 
 /**
  * Degrees of how narrow a group is. Only the group itself counts, never the rest of the configuration, because the rank
@@ -13,7 +19,7 @@ import { PatternIndex } from './pattern-index.ts';
  */
 const RANKS = ['tenant', 'model', 'upstream', 'upstreams', 'global'] as const;
 
-export type Rank = (typeof RANKS)[number];
+type Rank = (typeof RANKS)[number];
 
 /** Names by which the model of a call may be matched, in lower case. */
 export interface ModelNames {
@@ -106,10 +112,7 @@ export function groupsByUpstream(
   };
 }
 
-export function inOrder(
-  groups: readonly CompiledGroup[],
-  found: ReadonlySet<number>,
-): CompiledGroup[] {
+function inOrder(groups: readonly CompiledGroup[], found: ReadonlySet<number>): CompiledGroup[] {
   return [...found].toSorted((a, b) => a - b).flatMap((entry) => groups[entry] ?? []);
 }
 
@@ -194,4 +197,179 @@ export function baseUrlGlobs(patterns: readonly string[]): string[] {
     const base = pattern.replace(/\/+$/, '');
     return [base, `${base}/*`];
   });
+}
+
+/** The part of a call that is known before its body is read. */
+interface UnreadCall {
+  readonly operation: string;
+  readonly keyIds: readonly string[];
+  /** null if no group has paths, or for any call of the operation. */
+  readonly at: CalledAt | null;
+}
+
+/** Joint properties of the groups of a call before its model is known. */
+export interface BeforeModel {
+  /** The greatest use of the model by any of the groups. */
+  readonly modelUse: ModelUse;
+  /** Whether one of the groups replaces the automatic group, whatever the model. */
+  readonly isReplaced: boolean;
+  readonly keepsAlive: boolean;
+}
+
+type Facts = (group: CompiledGroup) => BeforeModel;
+
+const NOTHING: BeforeModel = { modelUse: 'none', isReplaced: false, keepsAlive: false };
+
+const USES: readonly ModelUse[] = ['none', 'place', 'counts'];
+
+/**
+ * Index of the groups of an upstream by the client's keys, or else by model, so that a call is not compared with every
+ * group. It returns the same groups in the same order as a search through all of them.
+ */
+export class GroupIndex {
+  readonly #groups: readonly CompiledGroup[];
+  readonly #facts: Facts;
+  readonly #byKey = new PatternIndex();
+  readonly #byModel = new PatternIndex();
+  /** Groups that neither index contains. */
+  readonly #others: number[] = [];
+  /** Groups for all clients and all paths. Their properties are cached by operation, of which there are few. */
+  readonly #forAll: readonly CompiledGroup[];
+  readonly #factsByOperation = new Map<string, BeforeModel>();
+  /** Groups for some keys that the index by key does not contain, and groups for some paths. */
+  readonly #forSome: readonly CompiledGroup[];
+
+  /** @param groups the narrowest first */
+  constructor(groups: readonly CompiledGroup[], facts: Facts) {
+    this.#groups = groups;
+    this.#facts = facts;
+    for (const [entry, { config }] of groups.entries()) {
+      const { keys, models } = config.match;
+      if (PatternIndex.takes(keys)) this.#byKey.add(keys, entry);
+      else if (PatternIndex.takes(models)) this.#byModel.add(models, entry);
+      else this.#others.push(entry);
+    }
+    const isForAll = ({ config, matchesPath }: CompiledGroup): boolean =>
+      config.match.keys.length === 0 && matchesPath === null;
+    this.#forAll = groups.filter(isForAll);
+    this.#forSome = groups.filter(
+      (group) => !isForAll(group) && !PatternIndex.takes(group.config.match.keys),
+    );
+  }
+
+  matching(call: UnreadCall, model: ModelNames): CompiledGroup[] {
+    const found = new Set(this.#others);
+    this.#findByKeys(call.keyIds, found);
+    for (const name of model.names) {
+      this.#byModel.find(name, found);
+      this.#byModel.find(`${model.upstream}/${name}`, found);
+    }
+    return inOrder(this.#groups, found).filter(
+      (group) => takes(group, call) && (group.matchesModel === null || group.matchesModel(model)),
+    );
+  }
+
+  /** Returns the joint properties of all groups that the call may match with some model, and of its `own` groups. */
+  beforeModel(call: UnreadCall, own: readonly CompiledGroup[]): BeforeModel {
+    const found = new Set<number>();
+    this.#findByKeys(call.keyIds, found);
+    const some = [...inOrder(this.#groups, found), ...this.#forSome].filter((group) =>
+      takes(group, call),
+    );
+    return joined([this.#ofAll(call.operation), ...[...own, ...some].map(this.#facts)]);
+  }
+
+  #ofAll(operation: string): BeforeModel {
+    const known = this.#factsByOperation.get(operation);
+    if (known !== undefined) return known;
+    const groups = this.#forAll.filter((group) => group.matchesOperation(operation));
+    const made = joined(groups.map(this.#facts));
+    this.#factsByOperation.set(operation, made);
+    return made;
+  }
+
+  #findByKeys(keyIds: readonly string[], found: Set<number>): void {
+    for (const id of keyIds) this.#byKey.find(id, found);
+  }
+}
+
+/** Whether a group takes a call, apart from its model. */
+export function takes(group: CompiledGroup, { operation, keyIds, at }: UnreadCall): boolean {
+  const { matchesPath } = group;
+  if (!group.matchesOperation(operation) || !group.matchesCaller(keyIds)) return false;
+  return matchesPath === null || (at !== null && matchesPath(at));
+}
+
+export function greaterUse(a: ModelUse, b: ModelUse): ModelUse {
+  return USES.indexOf(a) > USES.indexOf(b) ? a : b;
+}
+
+function joined(all: readonly BeforeModel[]): BeforeModel {
+  return all.reduce(
+    (a, b) => ({
+      modelUse: greaterUse(a.modelUse, b.modelUse),
+      isReplaced: a.isReplaced || b.isReplaced,
+      keepsAlive: a.keepsAlive || b.keepsAlive,
+    }),
+    NOTHING,
+  );
+}
+
+/** Method and path of a call for groups with paths: the path as sent, and as servers may resolve it. */
+export interface CalledAt {
+  readonly method: string;
+  readonly paths: readonly string[];
+}
+
+/** Whether some reading of a path matches. null if the group has no paths and takes calls by any. */
+type PathTest = ((at: CalledAt) => boolean) | null;
+
+type PathRule = Pick<GroupConfig['match'], 'paths' | 'methods'>;
+
+export function namesPaths({ match }: { readonly match: PathRule }): boolean {
+  return match.paths.length > 0;
+}
+
+export function calledAt(method: string, path: string): CalledAt {
+  const plain = withoutEnd(path);
+  return { method, paths: [...new Set([plain, ...readingsOf(plain).map(withoutEnd)])] };
+}
+
+/** Compiles the paths of a group with their methods. The default is all methods with a body. */
+export function compilePaths({ paths, methods }: PathRule): PathTest {
+  if (paths.length === 0) return null;
+  const isNamed = compileGlobs(paths);
+  const taken = new Set<string>(methods.length === 0 ? METHODS_WITH_BODY : methods);
+  return (at) => taken.has(at.method) && at.paths.some(isNamed);
+}
+
+/** Removes trailing slashes, which servers ignore. A regular expression would take quadratic time over many of them. */
+function withoutEnd(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') end -= 1;
+  return end === 0 ? '/' : path.slice(0, end);
+}
+
+/** Compiles the mapping of an upstream's model names to their canonical names, in lower case. */
+export function compileCanonical(upstream: Upstream): (model: string | null) => string | null {
+  const aliases = new Map(
+    Object.entries(upstream.aliases).map(([alias, model]) => [alias.toLowerCase(), model]),
+  );
+  const { modelPrefix } = DIALECT_DEFAULTS[upstream.dialect];
+  return (model) => {
+    if (model === null) return null;
+    const sent = model.toLowerCase();
+    const name = modelPrefix === undefined ? sent : sent.replace(modelPrefix, '');
+    return (aliases.get(sent) ?? aliases.get(name) ?? name).toLowerCase();
+  };
+}
+
+/** Returns the names by which a model may be matched: the name in the request, and its canonical name. */
+export function modelNames(
+  upstream: Upstream,
+  sent: string | null,
+  canonical: string | null,
+): ModelNames {
+  const names = [sent?.toLowerCase() ?? null, canonical].filter((name) => name !== null);
+  return { upstream: upstream.id, names: [...new Set(names)] };
 }

@@ -1,5 +1,5 @@
 import { groupSchema } from '../contract/config/group.ts';
-import { inForce, type WithPause } from './everything-paused.ts';
+import { inForce, type WithPause } from './auto-groups.ts';
 import type {
   Config,
   GatewayKeyConfig,

@@ -7,24 +7,28 @@ import type { Lane } from '../core/words/ticket.ts';
 import { providerOf } from '../providers/index.ts';
 import { limitsOfModels } from '../providers/published-limits.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../contract/pool-name.ts';
-import { autoGroupOf } from './auto-groups.ts';
-import { inForce } from './everything-paused.ts';
-import { isAutomatic, matchingGroups } from './configured-auto-groups.ts';
-import { greaterUse, GroupIndex, takes, type BeforeModel } from './group-index.ts';
+import { autoGroupOf, inForce, isAutomatic, matchingGroups } from './auto-groups.ts';
 import {
+  greaterUse,
+  GroupIndex,
+  takes,
   autoRank,
   compareRanked,
   compileGroups,
   groupsByUpstream,
+  compileCanonical,
+  modelNames,
+  calledAt,
+  namesPaths,
+  type BeforeModel,
   type CompiledGroup,
   type ModelNames,
   type ModelUse,
+  type CalledAt,
 } from './group-match.ts';
 import { byTier, hasMembers, hasRouteIn, membersOf } from './members.ts';
-import { compileCanonical, modelNames } from './model-names.ts';
 import { isOwnPartition, partitionOf } from './partition.ts';
-import { calledAt, namesPaths, type CalledAt } from './path-match.ts';
-import { longestTimeoutMs } from './lane-timeouts.ts';
+import { longestTimeoutMs } from './group-limits.ts';
 
 interface UnreadPlacementCall {
   readonly upstream: Upstream;

@@ -2,10 +2,12 @@ import type { GroupConfig } from '../contract/config/config.ts';
 import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
 import { jurisdictionOf, keptIn, type Env, type LocationVariables } from '../env.ts';
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
-import { definedGroup, kindOfLimits, type GroupsAndLimits } from './key-groups.ts';
 import { AUTO_PREFIX, poolName } from '../contract/pool-name.ts';
-import { hasMembers } from './members.ts';
+import { definedGroup, kindOfLimits, type GroupsAndLimits } from './key-groups.ts';
+import { hasMembers, membersOf } from './members.ts';
 import { isOwnPartition, splitPartition } from './partition.ts';
+
+/** Where a pool is: its name, its object, and what decides which calls it gets. */
 
 /** Location of the objects of a group, as in `GroupConfig`. Automatic groups have none (null). */
 export type PoolLocation = Pick<GroupConfig, 'location' | 'jurisdiction'>;
@@ -64,4 +66,19 @@ export function ownPool(group: GroupConfig): PlacedPool | null {
 /** Returns a key for a pool that also distinguishes pools of the same name in different jurisdictions. */
 export function poolKey(pool: PlacedPool): string {
   return JSON.stringify([pool.group, pool.partition, pool.jurisdiction ?? null]);
+}
+
+/**
+ * Returns the settings that decide which calls a group takes, into which pool, and where a Worker sends them. Waiters
+ * are placed again when they change, because a grant has only the id of a member.
+ */
+export function callRoute(group: GroupConfig): object {
+  const { match, partition_by, jurisdiction } = group;
+  const places = membersOf(group).map(({ config: { name, upstream, secret, models } }) => ({
+    name,
+    upstream,
+    secret,
+    models,
+  }));
+  return { match, partition_by, jurisdiction, members: places };
 }

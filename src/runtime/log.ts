@@ -1,4 +1,4 @@
-import { steadyClock } from './steady-clock.ts';
+import { steadyClock } from './clock.ts';
 
 /** Events of normal operation. */
 const INFO: ReadonlySet<string> = new Set(['operator_act']);

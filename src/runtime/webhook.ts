@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
-import { pause } from './background.ts';
-import { onTimer } from './call-clock.ts';
+import { pause } from './async.ts';
+import { onTimer } from './clock.ts';
 import type { WebhookConfig } from '../contract/config/config.ts';
 import type { Attention } from '../contract/attention.ts';
 import type { AttentionRule } from '../contract/attention-rules.ts';

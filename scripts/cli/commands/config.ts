@@ -159,7 +159,10 @@ export async function rollBack(
   options: RollbackOptions,
   isSure: boolean,
 ): Promise<ExitCode> {
-  const answer = await target.admin('POST /config/preview', { query: { as: 'rollback' }, body: options });
+  const answer = await target.admin('POST /config/preview', {
+    query: { as: 'rollback' },
+    body: options,
+  });
   // The version of the plan turns a concurrent change into a conflict.
   const ifMatch = answer.etag ?? '';
   return change(output, taken(answer), isSure, () =>

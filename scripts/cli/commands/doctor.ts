@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
+import { mapConcurrently } from '../../../src/runtime/async.ts';
 import { EXIT, CommandFailure, TooLate, type ExitCode } from '../failure.ts';
 import { show, tableOf, type Output } from '../output.ts';
 import { ask, taken, type CliTarget } from '../target.ts';

@@ -4,7 +4,7 @@ import type { ScopeStatus } from '../../../src/contract/status.ts';
 import { elsewhereWords, waitWords } from '../../../src/contract/wait-words.ts';
 import { dollars, plural } from '../../../src/core/words/figures.ts';
 import { isHolding, scopeWords } from '../../../src/routing/scopes-shown.ts';
-import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
+import { mapConcurrently } from '../../../src/runtime/async.ts';
 import type { Output } from '../output.ts';
 import { noteAll, show, span, table } from '../output.ts';
 import { taken, takenOf, type CliTarget } from '../target.ts';

@@ -1,12 +1,11 @@
-import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import { steadyClock, type Schedule } from '../../runtime/clock.ts';
 import type { Moved } from '../result.ts';
 import type { Bypass } from './bypasses.ts';
 import { OpenCalls } from './open-calls.ts';
 import type { PoolSource } from './pools.ts';
 import type { PositionListener } from './slices.ts';
 import { SlotWait, type SlotEnd, type SlotRequest } from './slot-wait.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
+import type { AbortSource } from '../../runtime/async.ts';
 
 export interface WaitTerms {
   /** Aborts when the caller has left. */

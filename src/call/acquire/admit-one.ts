@@ -2,8 +2,7 @@ import type { Env } from '../../env.ts';
 import { CONTRACT_VERSION, type ResumeRequest } from '../../contract/rpc/group-rpc.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import { steadyClock, type Schedule } from '../../runtime/clock.ts';
 import { changedFor } from '../../contract/rpc/directory-rpc.ts';
 import {
   isOfOneKey,
@@ -17,13 +16,12 @@ import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { CallEstimate } from '../../core/words/usage.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
 import { ambiguous } from '../../core/words/scope.ts';
-import { within } from '../../runtime/within.ts';
+import { within, type Background, type AbortSource } from '../../runtime/async.ts';
 import { waitsUntil, type GrantedMember, type Settle, type CallTicket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
 import { acquireSlot } from './acquire-slot.ts';
-import { isolateId } from '../../runtime/isolate-id.ts';
-import { laneOf } from '../../routing/lane-of.ts';
-import { ownTimeoutMsOf } from '../../routing/timeouts.ts';
+import { isolateId } from '../../runtime/deployment.ts';
+import { laneOf, ownTimeoutMsOf } from '../../routing/lanes.ts';
 import type { ExcludedMembers } from '../attempts/where-next.ts';
 import { noteByNames, wentByNames, type NamesOfCall } from '../call-names.ts';
 import { noteBySessions, wentBySessions, type SessionOfCall } from '../call-session.ts';
@@ -47,8 +45,6 @@ import type { SlotRequest } from './slot-wait.ts';
 import type { Waited } from './waited.ts';
 import { rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
-import type { Background } from '../../runtime/background.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 const CANCEL_LOST_MS = 3_000;
 

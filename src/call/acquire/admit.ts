@@ -2,7 +2,7 @@ import { poolName } from '../../contract/pool-name.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import { SERVED } from '../../core/words/signal.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
-import { PlainAbort } from '../../runtime/plain-abort.ts';
+import { PlainAbort } from '../../runtime/async.ts';
 import { noteByNames } from '../call-names.ts';
 import { rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
 import type { Admission, CallTicket } from './admission.ts';

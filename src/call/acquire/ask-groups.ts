@@ -6,7 +6,7 @@ import {
   type Placement,
   type RoutedCall,
 } from '../../routing/placement.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { LEFT, rejected, type CallerLeft, type Rejected } from '../result.ts';
 import type { CallTicket } from './admission.ts';

@@ -1,6 +1,6 @@
 import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Schedule } from '../../runtime/clock.ts';
 
 /** Shortest time in milliseconds for which a slot may be held while its call waits in another group. */
 const HOLD_MS_MIN = 1_000;

@@ -9,15 +9,13 @@ import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import { LEASE_TTL_MS, RENEW_EVERY_MS } from '../../core/words/settings.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
-import { within } from '../../runtime/within.ts';
+import { steadyClock, type Schedule } from '../../runtime/clock.ts';
+import { within, pause, type Background } from '../../runtime/async.ts';
 import type { CallEnd } from '../observe/analytics.ts';
 import { isOverload } from './failure-streak.ts';
 import type { AcquireEnd, GrantedAnswer } from './open-calls.ts';
 import type { PoolSource } from './pools.ts';
 import { releasePausesMs, resumeMs, resumeRetryMs } from './retry-delays.ts';
-import { pause, type Background } from '../../runtime/background.ts';
 
 /** When a running call sends its first renewal. Most calls end before, and a renewal is a round trip. */
 const FIRST_RENEWAL_MS = 1_000;

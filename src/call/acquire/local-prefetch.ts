@@ -7,7 +7,7 @@ import type {
 import { addSums, type ReportedCost } from '../../core/parts/costs.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import { PREFETCH_STARTS_MS, PREFETCH_TTL_MS } from '../../core/words/settings.ts';
-import { steadyClock, type SteadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock, type SteadyClock } from '../../runtime/clock.ts';
 
 /** How long no call must start before unused slots are released. */
 const IDLE_MS = 250;

@@ -1,8 +1,8 @@
 import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Schedule } from '../../runtime/clock.ts';
 import { isCapped, isOverload, isReset } from './failure-streak.ts';
 import type { PoolSource } from './pools.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
+import type { AbortSource } from '../../runtime/async.ts';
 
 export type GrantedAnswer = Extract<AcquireAnswer, { kind: 'granted' }>;
 

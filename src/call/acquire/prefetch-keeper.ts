@@ -1,9 +1,7 @@
 import type { PrefetchReport, PrefetchRpc, RenewAnswer } from '../../contract/rpc/group-rpc.ts';
 import { PREFETCH_RENEW_EVERY_MS } from '../../core/words/settings.ts';
-import { pause } from '../../runtime/background.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
-import { within } from '../../runtime/within.ts';
+import { pause, within } from '../../runtime/async.ts';
+import { steadyClock, type Schedule } from '../../runtime/clock.ts';
 import { isOverload } from './failure-streak.ts';
 import type { LocalPrefetch, LocalSlot } from './local-prefetch.ts';
 import type { PoolSource } from './pools.ts';

@@ -4,7 +4,7 @@ import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import { PREFETCH_TTL_MS } from '../../core/words/settings.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import { LeaseHolder, type CallLease, type LeaseEnd } from './lease-holder.ts';
 import { seeToKeeper, type PrefetchContext } from './prefetched-slots.ts';
 import type { PrefetchedCall, LocalPrefetch, LocalSlot } from './local-prefetch.ts';

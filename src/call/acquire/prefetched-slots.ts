@@ -1,8 +1,8 @@
 import type { PrefetchedSlots } from '../../contract/rpc/group-rpc.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
-import type { Background } from '../../runtime/background.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Background } from '../../runtime/async.ts';
+import type { Schedule } from '../../runtime/clock.ts';
 import { LocalPrefetch, type LocalSlot } from './local-prefetch.ts';
 import { giveBack, PrefetchKeeper } from './prefetch-keeper.ts';
 import type { PoolSource } from './pools.ts';

@@ -5,9 +5,8 @@ import type { BusyCause, Rejection } from '../../core/words/rejection.ts';
 import { NO_MODEL, type Scope } from '../../core/words/scope.ts';
 import { kindOfLimits } from '../../routing/key-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { EachSecond } from '../../runtime/each-second.ts';
+import { EachSecond, steadyClock } from '../../runtime/clock.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
 
 export function unavailable({ group }: Placement): ErrorReply {
   const message = `Group \`${group}\` cannot be reached at the moment. Try again shortly.`;

@@ -1,11 +1,11 @@
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { sharedBy } from '../../routing/partition.ts';
-import { within } from '../../runtime/within.ts';
+import { within } from '../../runtime/async.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc
 import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import { FailureStreak } from './failure-streak.ts';
 import type { GrantedTurn, WaitStep } from './open-calls.ts';
 import { firstRetryMs, overloadedRetryMs, retryMs } from './retry-delays.ts';

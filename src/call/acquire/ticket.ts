@@ -1,6 +1,6 @@
 import { keptAliveWaitMs } from '../../contract/client-timeouts.ts';
 import { shorterWait } from '../../contract/request-headers.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { Keepalive } from '../keepalive.ts';
 import type { CallTicket } from './admission.ts';

@@ -1,5 +1,5 @@
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import type { CallTicket } from '../acquire/admission.ts';
 import { retryBudgetOf } from '../isolate.ts';
 import type { MemberRoute, MemberPlan } from '../members/member-plan.ts';

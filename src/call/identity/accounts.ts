@@ -8,9 +8,8 @@ import { accountSignOf, type AccountSign } from '../../providers/accounts.ts';
 import type { KeyAccount } from '../../routing/placement.ts';
 import { accountName } from '../../runtime/digests.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
-import { EachSecond } from '../../runtime/each-second.ts';
-import { within } from '../../runtime/within.ts';
+import { steadyClock, EachSecond } from '../../runtime/clock.ts';
+import { within } from '../../runtime/async.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { UpstreamKey } from './authenticate.ts';
 

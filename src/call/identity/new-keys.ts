@@ -1,16 +1,14 @@
 import { isTaken } from '../../core/words/outcome.ts';
 import { BoundedSet } from '../../core/parts/bounded-map.ts';
 import { LEASE_TTL_MS } from '../../core/words/settings.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import { verificationsOf, type Env } from '../../env.ts';
-import { FailedAttempts } from '../../runtime/failed-attempts.ts';
+import { FailedAttempts, addressOf } from '../../runtime/addresses.ts';
 import { poolOf } from '../../routing/pool.ts';
 import { isOfProviderKey } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { within } from '../../runtime/within.ts';
-import { addressOf } from '../../runtime/address.ts';
+import { within, pause } from '../../runtime/async.ts';
 import { rejected, type Rejected } from '../result.ts';
-import { pause } from '../../runtime/background.ts';
 
 /** Rejected keys per address and minute without a delay, because keys are mistyped and revoked. */
 const UNDELAYED_MAX = 10;

@@ -1,11 +1,10 @@
 import type { WaitReason } from '../../core/parts/decision-log.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock, type Schedule } from '../../runtime/clock.ts';
 import { OpenCalls, type GrantedTurn, type WaitStep } from '../acquire/open-calls.ts';
 import type { PoolSource } from '../acquire/pools.ts';
 import { CALL_AHEAD_MS, placeIn } from '../acquire/slices.ts';
 import { SlotWait, type SlotEnd, type SlotRequest } from '../acquire/slot-wait.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
+import type { AbortSource } from '../../runtime/async.ts';
 
 /** How long the last acquire call of a request may take, which keeps its position. */
 const LAST_ASK_MS = 2_000;

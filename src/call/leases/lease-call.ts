@@ -3,8 +3,8 @@ import { readCallerHeaders } from '../../contract/request-headers.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Env } from '../../env.ts';
-import type { Background } from '../../runtime/background.ts';
-import { CallClock } from '../../runtime/call-clock.ts';
+import type { Background, AbortSource } from '../../runtime/async.ts';
+import { CallClock } from '../../runtime/clock.ts';
 import { CallBody } from '../body.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { EarlyAnswer } from '../early-answer.ts';
@@ -13,7 +13,6 @@ import { delayUnknownKey } from '../identity/new-keys.ts';
 import type { FoundFacts } from '../refusals/found-facts.ts';
 import { openLease, type LeaseToken } from './lease-token.ts';
 import { rejected, type CallerLeft, type Rejected } from '../result.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 export interface RouteReply {
   readonly kind: 'reply';

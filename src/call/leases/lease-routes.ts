@@ -17,10 +17,10 @@ import {
 } from '../../contract/leases.ts';
 import { READING_METHODS } from '../../contract/methods.ts';
 import type { Env } from '../../env.ts';
-import type { Background } from '../../runtime/background.ts';
+import { PlainAbort, type Background } from '../../runtime/async.ts';
 import { foreignChange, unsupportedBody } from '../../runtime/cross-site.ts';
-import { wrongPlace } from '../../runtime/locations.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { wrongPlace } from '../../runtime/deployment.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { countInFlight } from '../calls-in-flight.ts';
 import { UNCONFIRMED } from '../changed-since.ts';
@@ -45,7 +45,6 @@ import { forbiddenHold, planHeld } from './plan-lease.ts';
 import { readJson } from './read-json.ts';
 import { patchLease } from './report-lease.ts';
 import { settleBy } from './settle-lease.ts';
-import { PlainAbort } from '../../runtime/plain-abort.ts';
 
 export async function leases(request: Request, env: Env, ctx: Background): Promise<Response> {
   const wrong = wrongPlace(env);

@@ -12,7 +12,7 @@ import { accountOf } from '../identity/accounts.ts';
 import { keyFor, missingKey } from '../identity/authenticate.ts';
 import { locatedOf } from './lease-call.ts';
 import type { Located } from '../locate.ts';
-import { isPriced } from '../../routing/metered.ts';
+import { isPriced } from '../../routing/group-limits.ts';
 import { measureAsReported, type Metering } from '../metering.ts';
 import { membersFor, type MemberPlan, type MemberRoute } from '../members/member-plan.ts';
 import { candidateOf, routedCall, type Candidate } from '../plan.ts';

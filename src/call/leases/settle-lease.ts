@@ -1,8 +1,7 @@
 import type { ReleaseRequest } from '../../contract/leases.ts';
 import { mayReportUsage } from '../../routing/key-access.ts';
-import { EachSecond } from '../../runtime/each-second.ts';
+import { EachSecond, steadyClock } from '../../runtime/clock.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Settle } from '../acquire/admission.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { Metering } from '../metering.ts';

@@ -1,5 +1,5 @@
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { unifiedPath, type UnifiedShape } from '../../routing/choose-upstream.ts';
+import { unifiedPath, type UnifiedShape } from '../../routing/upstreams.ts';
 import { isUpstreamAllowed } from '../../routing/key-access.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { goesByMembers } from '../members/uses-members.ts';

@@ -3,7 +3,7 @@ import { runsOf } from '../../env.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import { madeHash } from '../../runtime/digests.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { within } from '../../runtime/within.ts';
+import { within } from '../../runtime/async.ts';
 import type { AuthenticatedCall } from '../call.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Reason } from '../../contract/reasons.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Schedule } from '../../runtime/clock.ts';
 import { bytesWithin } from '../../upstream/body/bounded-body.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
 

@@ -2,15 +2,20 @@ import type { GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { closedRoute } from '../../routing/key-access.ts';
-import { hasMembers, membersOf, secretOf, type GroupMember } from '../../routing/members.ts';
+import {
+  hasMembers,
+  membersOf,
+  secretOf,
+  siblingPath,
+  type GroupMember,
+} from '../../routing/members.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { siblingPath } from '../../routing/sibling-path.ts';
 import { readSecret, secretFault } from '../../runtime/secrets.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { foreignPage } from '../foreign-page.ts';
 import { missingKey } from '../identity/authenticate.ts';
-import { isPriced } from '../../routing/metered.ts';
+import { isPriced } from '../../routing/group-limits.ts';
 import { operationOf } from '../operation-of.ts';
 import { mayBeRenamed } from '../renamed-body.ts';
 import { rejected, type Rejected } from '../result.ts';

@@ -4,8 +4,7 @@ import { upstreamRequestHeaders } from '../../upstream/transfer/request-headers.
 import { dropAccounts, keyToPlace, placeCredentials } from '../../upstream/transfer/credentials.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { ACCOUNT_SELECTORS } from '../../providers/accounts.ts';
-import { modelsAt } from '../../routing/choose-upstream.ts';
-import { configuredModels } from '../../routing/configured-models.ts';
+import { modelsAt, configuredModels } from '../../routing/upstreams.ts';
 import { forbiddenFor, isUpstreamAllowed } from '../../routing/key-access.ts';
 import { OVERRIDE_HEADERS } from '../../upstream/operation/method-override.ts';
 import { LIMITED_OPERATIONS } from '../../upstream/operation/operations-table.ts';

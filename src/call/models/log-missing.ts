@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import type { ModelListFault } from './ask-models.ts';
 
 /** Minimum time between two lines about one upstream and one reason, and maximum pairs that are remembered. */

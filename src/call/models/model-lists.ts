@@ -1,7 +1,6 @@
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
-import { pause, type Background } from '../../runtime/background.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
-import { within } from '../../runtime/within.ts';
+import { pause, within, type Background } from '../../runtime/async.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import { ASK_TIMEOUT_MS, type Listing } from './ask-models.ts';
 import type { Model } from './model-page.ts';
 

@@ -1,5 +1,5 @@
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import type { Candidate } from '../plan.ts';
 
 /** Minimum interval between two lines about the same upstream, because all calls to it are refused alike. */

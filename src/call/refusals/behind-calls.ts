@@ -1,5 +1,5 @@
 import type { Env } from '../../env.ts';
-import { pause, type Background } from '../../runtime/background.ts';
+import { pause, type Background } from '../../runtime/async.ts';
 
 /** A flush that is this late has ended with its request. */
 const LOST_MS = 5_000;

@@ -5,10 +5,9 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
-import type { Background } from '../../runtime/background.ts';
+import { within, type Background } from '../../runtime/async.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
-import { within } from '../../runtime/within.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import { shownWords } from '../../upstream/refusal/shown-words.ts';
 import { readCredentials } from '../../upstream/transfer/credentials.ts';
 import { holdsGatewayKey } from '../../upstream/transfer/gateway-key.ts';

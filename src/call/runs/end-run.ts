@@ -1,8 +1,8 @@
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import { runsOf, type Env } from '../../env.ts';
-import { pause } from '../../runtime/background.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import { pause } from '../../runtime/async.ts';
+import type { Schedule } from '../../runtime/clock.ts';
 import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
 import { asksForRun, type ReportedRun } from '../../upstream/operation/runs.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';

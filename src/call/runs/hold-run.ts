@@ -1,8 +1,7 @@
 import { mediaType } from '../../runtime/header-value.ts';
 import { runsOf } from '../../env.ts';
-import { pause } from '../../runtime/background.ts';
+import { pause, within } from '../../runtime/async.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { within } from '../../runtime/within.ts';
 import { mayStartRunAt } from '../../upstream/operation/runs.ts';
 import { isPlain } from '../../upstream/body/packing.ts';
 import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';

@@ -1,5 +1,5 @@
-import type { Schedule } from '../../runtime/call-clock.ts';
-import type { Background } from '../../runtime/background.ts';
+import type { Schedule } from '../../runtime/clock.ts';
+import type { Background } from '../../runtime/async.ts';
 
 /** How long a caller may take to read what was sent before the close. */
 const UNREAD_MS = 10_000;

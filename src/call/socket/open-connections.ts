@@ -1,7 +1,7 @@
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { plural } from '../../core/words/figures.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import type { Caller } from '../identity/authenticate.ts';
 import { rejected, type Rejected } from '../result.ts';
 

@@ -1,4 +1,4 @@
-import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Schedule } from '../../runtime/clock.ts';
 import type { CutReason } from '../../core/words/cut.ts';
 
 /** How often an open WebSocket is checked. By then a change has reached every isolate. */

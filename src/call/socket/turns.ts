@@ -1,7 +1,7 @@
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { Dialect } from '../../contract/dialect.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import { sizeOf, type Frame } from '../../upstream/socket/frame.ts';
 import {
   isCreate,

@@ -2,10 +2,14 @@ import type { GroupConfig, Config } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { baseUrlGlobs, baseUrlsOf, rankOf } from '../../routing/group-match.ts';
-import { isAutomatic, withImpliedMatch } from '../../routing/configured-auto-groups.ts';
-import { longestTimeoutMs } from '../../routing/lane-timeouts.ts';
+import {
+  isAutomatic,
+  withImpliedMatch,
+  autoGroupNamed,
+  autoGroupsNamedBy,
+} from '../../routing/auto-groups.ts';
+import { longestTimeoutMs } from '../../routing/group-limits.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
-import { autoGroupNamed, autoGroupsNamedBy } from '../../routing/auto-groups.ts';
 import { quoteName, ticked, type FieldError } from '../field-error.ts';
 import { unknownUpstream } from './upstreams.ts';
 

@@ -5,7 +5,7 @@ import { globsMayOverlap } from '../../routing/glob.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
 import { hasMembers, membersOf } from '../../routing/members.ts';
 import { memberIdOf } from '../../contract/config/members.ts';
-import { hasBudget, hasPrices, isFree } from '../../routing/metered.ts';
+import { hasBudget, hasPrices, isFree } from '../../routing/group-limits.ts';
 import { ticked } from '../field-error.ts';
 
 /** Maximum patterns of one document that are checked, because each is compared with a hundred names. */

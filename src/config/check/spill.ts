@@ -2,11 +2,15 @@ import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import type { OnSaturated } from '../../contract/config/reactions.ts';
 import { upstreamNamedBy } from '../../routing/auto-groups.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { namesUpstreams, upstreamsOf, compileGroups } from '../../routing/group-match.ts';
-import { hasMembers, membersOf, secretOf } from '../../routing/members.ts';
+import {
+  namesUpstreams,
+  upstreamsOf,
+  compileGroups,
+  compileCanonical,
+  modelNames,
+} from '../../routing/group-match.ts';
+import { hasMembers, membersOf, secretOf, hasSibling } from '../../routing/members.ts';
 import { globsMayOverlap } from '../../routing/glob.ts';
-import { compileCanonical, modelNames } from '../../routing/model-names.ts';
-import { hasSibling } from '../../routing/sibling-path.ts';
 import { quoteName, ticked, type FieldError } from '../field-error.ts';
 import { dialectOf } from './members.ts';
 

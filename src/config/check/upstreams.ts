@@ -3,17 +3,16 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
 import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
-import { isAddress, isPrivateHost } from '../../runtime/private-address.ts';
+import { isAddress, isPrivateHost } from '../../runtime/addresses.ts';
 import { TURN_CONNECTIONS_EACH } from '../../contract/config/upstream-config.ts';
-import { upstreamsOf } from '../../routing/group-match.ts';
-import { countsTokens } from '../../routing/metered.ts';
+import { upstreamsOf, namesPaths } from '../../routing/group-match.ts';
+import { countsTokens } from '../../routing/group-limits.ts';
 import {
   LEASE,
   LIMITED_OPERATIONS,
   LISTED_OPERATIONS,
 } from '../../upstream/operation/operations-table.ts';
 import { LEASE_RIGHTS } from '../../routing/key-access.ts';
-import { namesPaths } from '../../routing/path-match.ts';
 import { ticked, quoteName, type FieldError } from '../field-error.ts';
 import { nearestNames } from '../nearest-names.ts';
 

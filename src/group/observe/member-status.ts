@@ -7,7 +7,7 @@ import { isSplit } from '../../core/members.ts';
 import type { Outage } from '../../core/parts/outage.ts';
 import type { GroupState } from '../../core/state.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
-import { rateStatuses } from '../../routing/group-rates.ts';
+import { rateStatuses } from '../../routing/group-limits.ts';
 import type { Definition } from '../definition.ts';
 import { amountsSpent } from './amounts-spent.ts';
 import { counterReader } from './counters.ts';

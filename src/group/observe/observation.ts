@@ -27,7 +27,7 @@ import type { GroupStore } from '../store.ts';
 import type { Tables } from '../tables.ts';
 import { ViolationLog } from './violation-log.ts';
 import { Warnings } from './warnings.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Schedule } from '../../runtime/clock.ts';
 import { deliverWarning, webhookDependencies } from '../../runtime/webhook.ts';
 
 const readCounters = counterReader(METRICS_ONLY);

@@ -6,7 +6,7 @@ import { periodBegin, PERIODS, spentIn, type Period } from '../../core/parts/spe
 import type { GroupState } from '../../core/state.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { BudgetSettings } from '../../core/words/limits.ts';
-import { rateStatuses } from '../../routing/group-rates.ts';
+import { rateStatuses } from '../../routing/group-limits.ts';
 
 /** Returns the limits other than slots that keep calls out of a pool. */
 export function stopsOf(

@@ -1,14 +1,14 @@
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock } from '../../runtime/clock.ts';
 import type { GatewayKeyConfig, GroupConfig } from '../../contract/config/config.ts';
 import { directoryOf, type Env } from '../../env.ts';
-import { matchingGroups } from '../../routing/configured-auto-groups.ts';
+import { matchingGroups } from '../../routing/auto-groups.ts';
 import { definedGroup, kindOfLimits, limitGroupsOf } from '../../routing/key-groups.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { hashedPartition, hashesPartitions } from '../../routing/hashed-partition.ts';
 import { ownPool, takesCalls, type PlacedPool } from '../../routing/pool.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../../contract/pool-name.ts';
 import { compileGroups } from '../../routing/group-match.ts';
-import { within } from '../../runtime/within.ts';
+import { within } from '../../runtime/async.ts';
 import { readSecret } from '../../runtime/secrets.ts';
 import { accountOfTaken } from '../../call/identity/accounts.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';

@@ -5,7 +5,7 @@ import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import { REFUSALS_KEPT_MS } from '../../contract/refusals.ts';
 import { summedRefusals } from '../../core/parts/refusal-rows.ts';
 import { poolKey } from '../../routing/pool.ts';
-import { within } from '../../runtime/within.ts';
+import { within } from '../../runtime/async.ts';
 import type { ScopeFields } from '../../contract/scope.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import { ambiguous } from '../../core/words/scope.ts';

@@ -3,8 +3,7 @@ import type { Env } from '../../env.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
 import type { CallerStatus } from '../../contract/caller-status.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { EachSecond } from '../../runtime/each-second.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { EachSecond, steadyClock } from '../../runtime/clock.ts';
 import {
   delayNewKey,
   delayUnknownKey,

@@ -1,5 +1,5 @@
 import { BodyLine } from './body-line.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
+import type { AbortSource } from '../../runtime/async.ts';
 
 const KIB = 1_024;
 const MIB = 1_024 * KIB;

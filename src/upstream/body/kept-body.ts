@@ -3,7 +3,7 @@ import { WHOLE_BYTES_MAX, type OutgoingBody } from './outgoing-body.ts';
 import type { UploadPace } from '../transfer/upload-pace.ts';
 import { pump, type Pump } from './pump.ts';
 import { renameModel } from './rename-model.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
+import type { AbortSource } from '../../runtime/async.ts';
 
 /**
  * Maximum size of a kept body that is sent in one piece, the cheapest way for the many small ones. The runtime does not

@@ -5,7 +5,7 @@ import { unreadable } from './model-scan.ts';
 import type { ScanState } from './model-scan.ts';
 import { readBody } from './outgoing-body.ts';
 import type { OutgoingBody, ReadParts } from './outgoing-body.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
+import type { AbortSource } from '../../runtime/async.ts';
 
 /**
  * How much of a large body is read first, if that much is free. Most clients send the model first, and then the call

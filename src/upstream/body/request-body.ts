@@ -13,7 +13,7 @@ import { contentLengthOf, unreadBody } from './outgoing-body.ts';
 import type { OutgoingBody } from './outgoing-body.ts';
 import { BodyReading, WholeReading } from './reading.ts';
 import { BodyWatch } from './watch.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
+import type { AbortSource } from '../../runtime/async.ts';
 
 export { unreadBody };
 export type { OutgoingBody };

@@ -1,4 +1,4 @@
-import { whenQuiet } from '../../runtime/when-quiet.ts';
+import { whenQuiet } from '../../runtime/async.ts';
 
 /** A content encoding that Headgate can decode. */
 export type Packing = 'gzip' | 'deflate' | 'br' | 'zstd';

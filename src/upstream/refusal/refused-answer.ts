@@ -1,4 +1,4 @@
-import { onTimer, type Schedule } from '../../runtime/call-clock.ts';
+import { onTimer, type Schedule } from '../../runtime/clock.ts';
 import { packingsOf, unpacked } from '../body/packing.ts';
 import { REFUSAL_BYTES_MAX } from './error-fields.ts';
 

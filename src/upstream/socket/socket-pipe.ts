@@ -1,4 +1,4 @@
-import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Schedule } from '../../runtime/clock.ts';
 import { BoundWatch } from '../transfer/bound-watch.ts';
 import type { CutReason } from '../../core/words/cut.ts';
 import type { Frame } from './frame.ts';

@@ -1,5 +1,4 @@
-import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import { steadyClock, type Schedule } from '../../runtime/clock.ts';
 
 /** A time limit. `onOver` is called when it is reached, and must abort the pipe's signal. */
 export interface TimeBound {

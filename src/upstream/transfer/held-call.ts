@@ -1,7 +1,7 @@
 import type { CutReason } from '../../core/words/cut.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
-import { whenQuiet } from '../../runtime/when-quiet.ts';
+import type { Schedule } from '../../runtime/clock.ts';
+import { whenQuiet, type AbortSource } from '../../runtime/async.ts';
 import { BoundWatch, type TimeBound } from './bound-watch.ts';
 import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
 import type { HoldLimits } from './hold-limits.ts';
@@ -13,7 +13,6 @@ import type { OpeningReader } from '../opening/opening-reader.ts';
 import { HeldOpening } from './held-opening.ts';
 import { UploadPace } from './upload-pace.ts';
 import { comesInEvents, passBody, bodyStreams, type BodyStreams } from './pass-body.ts';
-import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** Maximum time that an upstream may take to send its headers if the group has no limit. */
 const HEADERS_WAIT_MS = 600_000;

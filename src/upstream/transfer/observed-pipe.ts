@@ -1,5 +1,5 @@
-import type { Schedule } from '../../runtime/call-clock.ts';
-import { whenQuiet } from '../../runtime/when-quiet.ts';
+import type { Schedule } from '../../runtime/clock.ts';
+import { whenQuiet } from '../../runtime/async.ts';
 import { BoundWatch, type TimeBound } from './bound-watch.ts';
 import { TeeBranch } from './tee-branch.ts';
 

@@ -1,5 +1,5 @@
 import { mediaType } from '../../runtime/header-value.ts';
-import type { Schedule } from '../../runtime/call-clock.ts';
+import type { Schedule } from '../../runtime/clock.ts';
 import { pipeMetered, type PipeMetering } from '../usage/metered-pipe.ts';
 import { BoundWatch, type TimeBound } from './bound-watch.ts';
 import type { HeldOpening } from './held-opening.ts';

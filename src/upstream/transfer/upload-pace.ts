@@ -1,5 +1,4 @@
-import type { Schedule } from '../../runtime/call-clock.ts';
-import { steadyClock } from '../../runtime/steady-clock.ts';
+import { steadyClock, type Schedule } from '../../runtime/clock.ts';
 import type { HoldLimits } from './hold-limits.ts';
 
 export interface UploadPaceOptions extends Pick<HoldLimits, 'stalledMs' | 'uploadMinBytesPerS'> {

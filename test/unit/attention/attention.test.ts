@@ -1,7 +1,7 @@
 // The rules for what needs a person: which one holds, in which words, and in which order.
 import { describe, expect, it } from 'vitest';
 import { attentionOf, bounded } from '../../../src/attention/attention.ts';
-import type { AttentionFacts } from '../../../src/attention/facts.ts';
+import type { AttentionFacts } from '../../../src/attention/serving.ts';
 import { ATTENTION_MAX, type Attention } from '../../../src/contract/attention.ts';
 import { ATTENTION_RULES } from '../../../src/contract/attention-rules.ts';
 import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';

@@ -7,8 +7,7 @@ import type {
   GroupRpc,
   LeaseRpc,
 } from '../../../src/contract/rpc/group-rpc.ts';
-import { onTimer } from '../../../src/runtime/call-clock.ts';
-import { steadyClock } from '../../../src/runtime/steady-clock.ts';
+import { onTimer, steadyClock } from '../../../src/runtime/clock.ts';
 import {
   acquireSlot,
   type Acquired,

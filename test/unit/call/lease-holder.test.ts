@@ -9,7 +9,7 @@ import type {
 } from '../../../src/contract/rpc/group-rpc.ts';
 import type { GrantedAnswer } from '../../../src/call/acquire/open-calls.ts';
 import { LeaseHolder } from '../../../src/call/acquire/lease-holder.ts';
-import { onTimer } from '../../../src/runtime/call-clock.ts';
+import { onTimer } from '../../../src/runtime/clock.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { newsOfLimits } from '../../../src/call/limit-news.ts';
 import type { LimitHint } from '../../../src/core/words/signal.ts';
-import { steadyClock } from '../../../src/runtime/steady-clock.ts';
+import { steadyClock } from '../../../src/runtime/clock.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();

@@ -13,8 +13,7 @@ import {
   type PrefetchContext,
 } from '../../../src/call/acquire/prefetched-slots.ts';
 import { LocalPrefetch, type LocalSlot } from '../../../src/call/acquire/local-prefetch.ts';
-import { onTimer } from '../../../src/runtime/call-clock.ts';
-import { steadyClock } from '../../../src/runtime/steady-clock.ts';
+import { onTimer, steadyClock } from '../../../src/runtime/clock.ts';
 
 /** An answer by which the loan is kept, and its renewals that are parked. */
 interface LoanKeeperHold {

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { Presence } from '../../../src/group/presence.ts';
-import { onTimer } from '../../../src/runtime/call-clock.ts';
-import { windowMsOf } from '../../../src/runtime/resting.ts';
+import { onTimer } from '../../../src/runtime/clock.ts';
+import { windowMsOf } from '../../../src/runtime/deployment.ts';
 
 const WINDOW_MS = 600_000;
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WakeTimer } from '../../../src/group/wake-timer.ts';
-import { Timers } from '../../../src/runtime/timers.ts';
+import { Timers } from '../../../src/runtime/clock.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

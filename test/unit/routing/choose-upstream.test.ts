@@ -5,7 +5,7 @@ import {
   unifiedPath,
   type UnifiedCall,
   type UpstreamChoice,
-} from '../../../src/routing/choose-upstream.ts';
+} from '../../../src/routing/upstreams.ts';
 import { anUpstream, byId } from './fixtures.ts';
 
 const upstreams = byId(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { configuredModels } from '../../../src/routing/configured-models.ts';
+import { configuredModels } from '../../../src/routing/upstreams.ts';
 import { aConfig, anUpstream, byId } from './fixtures.ts';
 
 const upstreams = byId(

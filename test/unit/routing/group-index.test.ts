@@ -3,15 +3,16 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import type { Upstream } from '../../../src/contract/config/upstream.ts';
-import { GroupIndex, type BeforeModel } from '../../../src/routing/group-index.ts';
 import {
+  GroupIndex,
   compileGroups,
   groupsByUpstream,
+  calledAt,
+  type BeforeModel,
   type CompiledGroup,
   type ModelNames,
   type ModelUse,
 } from '../../../src/routing/group-match.ts';
-import { calledAt } from '../../../src/routing/path-match.ts';
 import { compileRoutes, type RoutedCall } from '../../../src/routing/placement.ts';
 import { byId, aCall as aCallOf, aConfig, anUpstream } from './fixtures.ts';
 

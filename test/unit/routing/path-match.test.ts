@@ -1,6 +1,6 @@
 // A path that a group names takes a slot, however it is written; it opens a route only where every reading is named.
 import { describe, expect, test } from 'vitest';
-import { calledAt, compilePaths } from '../../../src/routing/path-match.ts';
+import { calledAt, compilePaths } from '../../../src/routing/group-match.ts';
 import { compileRoutes, type RoutedCall } from '../../../src/routing/placement.ts';
 import { aCall, aConfig, anUpstream, byId } from './fixtures.ts';
 

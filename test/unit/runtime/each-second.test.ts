@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { EachSecond } from '../../../src/runtime/each-second.ts';
+import { EachSecond } from '../../../src/runtime/clock.ts';
 
 it('so many in a second are the most, and the next one begins anew', () => {
   const questions = new EachSecond(2);

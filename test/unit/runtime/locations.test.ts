@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { directoryOf, feedOf, type Env } from '../../../src/env.ts';
-import { wrongPlace } from '../../../src/runtime/locations.ts';
+import { wrongPlace } from '../../../src/runtime/deployment.ts';
 
 /** The two objects of which a deployment has one each, and the variables that say where they are. */
 

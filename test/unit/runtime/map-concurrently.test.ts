@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
+import { mapConcurrently } from '../../../src/runtime/async.ts';
 
 it('begins so many at once, one more when one is done, and keeps their order', async () => {
   const begun: string[] = [];

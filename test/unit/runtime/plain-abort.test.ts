@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PlainAbort } from '../../../src/runtime/plain-abort.ts';
+import { PlainAbort } from '../../../src/runtime/async.ts';
 
 describe('PlainAbort', () => {
   it('calls each listener once, in the order in which they came', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPrivateHost } from '../../../src/runtime/private-address.ts';
+import { isPrivateHost } from '../../../src/runtime/addresses.ts';
 
 test.each([
   'localhost',

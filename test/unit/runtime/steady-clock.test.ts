@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { SteadyClock } from '../../../src/runtime/steady-clock.ts';
+import { SteadyClock } from '../../../src/runtime/clock.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Batch } from '../../../src/group/batch.ts';
 import { WakeTimer } from '../../../src/group/wake-timer.ts';
-import { Timers } from '../../../src/runtime/timers.ts';
+import { Timers } from '../../../src/runtime/clock.ts';
 import { RuntimeTimers } from '../../support/runtime-timers.ts';
 
 let runtime: RuntimeTimers;

@@ -2,8 +2,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { acquireSlot, type WaitTerms } from '../../../src/call/acquire/acquire-slot.ts';
 import { NEAR_PLACES } from '../../../src/core/words/settings.ts';
-import type { Schedule } from '../../../src/runtime/call-clock.ts';
-import { steadyClock } from '../../../src/runtime/steady-clock.ts';
+import { steadyClock, type Schedule } from '../../../src/runtime/clock.ts';
 import { define, inside, learnSlow, nothingLeaks, pool, request, take } from '../support/pool.ts';
 import { until } from '../support/worker.ts';
 

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { callsSchema, historySchema } from '../../../src/contract/admin/observation-schemas.ts';
 import { POOL_MARKERS_MAX } from '../../../src/contract/history.ts';
 import { SERVED, type UpstreamSignal } from '../../../src/core/words/signal.ts';
-import { steadyClock } from '../../../src/runtime/steady-clock.ts';
+import { steadyClock } from '../../../src/runtime/clock.ts';
 import { inside, NO_COOLDOWN, pool, resetPool, take } from '../support/pool.ts';
 import { passTime, stopTime } from '../support/time.ts';
 import { admin } from '../support/worker.ts';

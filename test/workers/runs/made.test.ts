@@ -1,7 +1,7 @@
 // Which upstream made what a caller asks for by its id: how long that is known, how much of it, and where it is not kept.
 import { runInDurableObject } from 'cloudflare:test';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { MadeStore } from '../../../src/runs/made-store.ts';
+import { MadeStore } from '../../../src/runs/store.ts';
 import { strictScope } from '../support/strict.ts';
 import { admin, call, configure, env, until } from '../support/worker.ts';
 

@@ -3,7 +3,7 @@ import { agentModelListSchema, agentModelSchema } from '../schemas.ts';
 import type { Dialect } from '../../../../src/contract/dialect.ts';
 import { providerNamed } from '../../../../src/providers/index.ts';
 import { chainsOf } from './agent-fallbacks.ts';
-import { isPrivateHost } from '../../../../src/runtime/private-address.ts';
+import { isPrivateHost } from '../../../../src/runtime/addresses.ts';
 import { explainIssues } from '../../../../src/config/explain-issues.ts';
 import { below, ticked, type FieldError } from '../../../../src/config/field-error.ts';
 import {

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { onTimer } from '../../../../src/runtime/call-clock.ts';
-import { steadyClock } from '../../../../src/runtime/steady-clock.ts';
+import { onTimer, steadyClock } from '../../../../src/runtime/clock.ts';
 import { UploadPace } from '../../../../src/upstream/transfer/upload-pace.ts';
 
 /** How long a caller may take to send, by a mocked clock. */

@@ -1,5 +1,9 @@
 import { LANES, type Lane } from '../core/words/ticket.ts';
+import { QUEUE_TIMEOUT_MS } from '../contract/config/group.ts';
 import type { Placement } from './placement.ts';
+import { laneTimeoutMs } from './group-limits.ts';
+
+/** The lane of a call in one of its groups, and how long it may wait there. */
 
 /** The lanes of a call before its groups apply theirs. */
 export interface RequestedLanes {
@@ -24,4 +28,23 @@ export function laneOf({ lane, keyLanes }: RequestedLanes, { config, ruledLane }
 
 function worst(...lanes: readonly Lane[]): Lane {
   return LANES.findLast((lane) => lanes.includes(lane)) ?? 'low';
+}
+
+interface WaitingCall extends RequestedLanes {
+  readonly keyTimeoutMs: number | null;
+}
+
+/**
+ * Maximum wait of a call in one of its groups: that of its key, or else of its lane in the group, or else of the group.
+ */
+export function timeoutMsOf(call: WaitingCall, placement: Placement): number {
+  const { config } = placement;
+  return ownTimeoutMsOf(call, placement) ?? config?.queue.timeout_ms ?? QUEUE_TIMEOUT_MS;
+}
+
+/** Maximum wait from the key or else the lane. null if neither sets one. */
+export function ownTimeoutMsOf(call: WaitingCall, placement: Placement): number | null {
+  if (call.keyTimeoutMs !== null) return call.keyTimeoutMs;
+  const { config } = placement;
+  return config === null ? null : laneTimeoutMs(config, laneOf(call, placement));
 }

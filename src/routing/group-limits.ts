@@ -1,9 +1,78 @@
 import type { GroupConfig } from '../contract/config/config.ts';
+import type { RateStatus } from '../contract/status.ts';
+import { BURST_MS, limitsOf, MINUTE_MS } from '../core/parts/rate-limits.ts';
+import { leftOf, type RateUse } from '../core/parts/rates.ts';
+import type { InstantMs } from '../core/words/ids.ts';
+import type { LimitName, RateSettings } from '../core/words/limits.ts';
+import type { GroupSettings } from '../core/words/settings.ts';
+import type { Lane } from '../core/words/ticket.ts';
 import type { MemberConfig } from '../contract/config/members.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { PRICE_LISTS, priceListId, priceOf, type Price } from '../providers/prices/price-table.ts';
-import { isPrivateHost } from '../runtime/private-address.ts';
+import { isPrivateHost } from '../runtime/addresses.ts';
 import { membersOf } from './members.ts';
+
+/** The limits of a group in the terms of the core: slots, rates, waits, and what tokens cost. */
+
+/** Limits whose name in the configuration differs. */
+const NAMES: Partial<Record<LimitName, string>> = { startsPerS: 'starts_per_s' };
+
+export function ratesOf(
+  limits: Omit<GroupConfig['limits'], 'max_weight'>,
+): Pick<GroupSettings, 'rates' | 'budgets' | 'isMetered'> {
+  const { rpm, tpm, itpm, otpm, rpd, tpd, starts_per_s: startsPerS, budget_usd: budget } = limits;
+  const burstMs = limits.burst === null ? BURST_MS : limits.burst * MINUTE_MS;
+  const rates = { rpm, tpm, itpm, otpm, rpd, tpd, startsPerS };
+  const budgets = {
+    perHourUsd: budget.per_hour,
+    perDayUsd: budget.per_day,
+    perMonthUsd: budget.per_month,
+  };
+  const isMetered = [...Object.values(rates), ...Object.values(budgets)].some(
+    (limit) => limit !== null,
+  );
+  return { rates: { ...rates, burstMs }, budgets, isMetered };
+}
+
+export function rateStatuses(
+  rates: RateUse,
+  settings: RateSettings,
+  now: InstantMs,
+): Record<string, RateStatus> {
+  const left = leftOf(rates, settings, now);
+  return Object.fromEntries(
+    limitsOf(settings).map(({ name }) => [
+      NAMES[name] ?? name,
+      { limit: settings[name] ?? 0, left: Math.floor(left[name] ?? 0) },
+    ]),
+  );
+}
+
+/** Returns the slots of a group: its own limit, and at most the sum over its members. null means unlimited. */
+export function configuredSlots({ limits, members }: GroupConfig): number | null {
+  const ofAll = limits.max_concurrency;
+  if (members.length === 0) return ofAll;
+  const enabled = members.filter((member) => member.enabled);
+  const ofEach = enabled.map((member) => member.limits.max_concurrency ?? Infinity);
+  const slots = Math.min(
+    ofAll ?? Infinity,
+    ofEach.reduce((sum, each) => sum + each, 0),
+  );
+  return Number.isFinite(slots) ? slots : null;
+}
+
+type Queueing = Pick<GroupConfig, 'queue'>;
+
+/** Maximum wait of a lane's calls in a group, instead of the group's time-out. null if the lane has none. */
+export function laneTimeoutMs(config: Queueing, lane: Lane): number | null {
+  return config.queue.lane_timeouts_ms[lane];
+}
+
+/** Maximum wait of any call in a group, whatever its lane, unless its key sets one. */
+export function longestTimeoutMs(config: Queueing): number {
+  const { timeout_ms: ofGroup, lane_timeouts_ms: byLane } = config.queue;
+  return Math.max(ofGroup, ...Object.values(byLane).filter((ms) => ms !== null));
+}
 
 type MeteredLimits = Omit<GroupConfig['limits'], 'max_weight'>;
 type BudgetLimits = Pick<MeteredLimits, 'budget_usd'>;
