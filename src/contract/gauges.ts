@@ -22,11 +22,11 @@ export interface GaugeRow<Schema extends string = string, Total = keyof Totals> 
   readonly unused?: unknown;
   /** The counter whose current value this is. */
   readonly total?: Total;
-  /** The value of an idle pool: as reported, or that of an unused group. Absent: a rule in `unused-group.ts`. */
+  /** The value of an idle pool: as reported, or as in an unused group. Absent: a rule in `unused-group.ts`. */
   readonly idle?: 'kept' | 'unused';
   /**
-   * The value of several pools. All joins ignore null, `first` takes the first other value, and `tally` adds up by name.
-   * Absent: a rule in `group-status.ts`.
+   * The value of several pools. All joins ignore null. `first` takes the first other value, and `tally` adds up by
+   * name. Absent: a rule in `group-status.ts`.
    */
   readonly join?: 'sum' | 'tally' | 'max' | 'min' | 'earliest' | 'latest' | 'first' | 'worst';
   /** The value grows with time alone: always, while calls are queued, or while the pool is idle. */
