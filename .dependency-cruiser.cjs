@@ -3,7 +3,7 @@ const layers = {
   core: [],
   contract: ['src/core/', 'zod/'],
   history: ['src/core/', 'src/contract/'],
-  runtime: ['src/env.ts', 'src/core/', 'src/contract/'],
+  runtime: ['src/env.ts', 'src/core/', 'src/contract/', 'standardwebhooks/'],
   upstream: ['src/core/', 'src/contract/', 'src/runtime/'],
   providers: ['src/core/', 'src/contract/', 'src/upstream/'],
   routing: [
@@ -41,7 +41,8 @@ const layers = {
   ],
   admin: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/providers/'],
-    ...['src/routing/', 'src/config/', 'src/attention/', 'src/overview/', 'src/history/', 'hono/', 'zod/'],
+    ...['src/routing/', 'src/config/', 'src/attention/', 'src/overview/', 'src/history/'],
+    ...['hono/', 'jose/', 'zod/'],
   ],
   http: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/routing/'],
