@@ -125,6 +125,8 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts'],
           setupFiles: [WATCHES_SERVE],
           globalSetup: ['test/support/build-setup.ts'],
+          // Loading the SDKs and the scripts anew for each file takes longer than starting the servers of most.
+          isolate: false,
           ...PATIENT,
           ...SIDE_BY_SIDE,
         },
