@@ -1,5 +1,5 @@
 import { listedNames } from '../../src/providers/prices/model-name.ts';
-import type { RateRow } from '../../src/providers/prices/price-list.ts';
+import type { RateRow } from '../../src/providers/prices/price-table.ts';
 
 /** The relevant fields of a models.dev model. Figures are USD per million tokens. */
 export interface SourceModel {

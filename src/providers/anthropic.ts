@@ -1,7 +1,6 @@
 import { ANTHROPIC_HEADERS } from '../upstream/refusal/header-families.ts';
 import { isSentence } from '../upstream/refusal/own-words.ts';
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
-import { TIERS } from './prices/lists/tiers.ts';
+import { TIERS } from './prices/tier-lists.ts';
 import type { Provider } from './provider.ts';
 
 const LIMITS_PAGE = 'https://platform.claude.com/docs/en/api/rate-limits';
@@ -93,6 +92,6 @@ export const anthropic = {
       date: '2026-10-04',
     },
   ],
-  prices: VENDOR_PRICES.anthropic,
+  pricedAs: 'anthropic',
   tiers: TIERS.anthropic,
 } satisfies Provider;

@@ -4,8 +4,7 @@ import {
   TOKENS_PROBE,
   xRateLimit,
 } from '../upstream/refusal/header-families.ts';
-import { CLOUD_PRICES } from './prices/lists/clouds.ts';
-import { TIERS } from './prices/lists/tiers.ts';
+import { TIERS } from './prices/tier-lists.ts';
 import type { Provider } from './provider.ts';
 
 export const azure = {
@@ -50,6 +49,6 @@ export const azure = {
     source: 'https://github.com/BerriAI/litellm/issues/38090',
     date: '2026-08-24',
   },
-  prices: CLOUD_PRICES.azure,
+  pricedAs: 'azure',
   tiers: TIERS.azure,
 } satisfies Provider;

@@ -1,5 +1,4 @@
-import { CLOUD_PRICES } from './prices/lists/clouds.ts';
-import { TIERS } from './prices/lists/tiers.ts';
+import { TIERS } from './prices/tier-lists.ts';
 import type { Provider } from './provider.ts';
 
 const BURNDOWN_PAGE =
@@ -38,6 +37,6 @@ export const bedrock = {
     source: 'https://github.com/BerriAI/litellm/issues/38357',
     date: '2026-08-26',
   },
-  prices: CLOUD_PRICES.bedrock,
+  pricedAs: 'amazon-bedrock',
   tiers: TIERS.bedrock,
 } satisfies Provider;

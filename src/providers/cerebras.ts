@@ -1,5 +1,4 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, xRateLimit } from '../upstream/refusal/header-families.ts';
-import { HOST_PRICES } from './prices/lists/hosts.ts';
 import type { Provider } from './provider.ts';
 
 export const cerebras = {
@@ -44,5 +43,5 @@ export const cerebras = {
       note: 'It is unknown whether unused tokens are refunded.',
     },
   ],
-  prices: HOST_PRICES.cerebras,
+  pricedAs: 'cerebras',
 } satisfies Provider;

@@ -1,4 +1,3 @@
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
 export const cohere = {
@@ -22,5 +21,5 @@ export const cohere = {
       note: 'Applies to each model separately.',
     },
   ],
-  prices: VENDOR_PRICES.cohere,
+  pricedAs: 'cohere',
 } satisfies Provider;

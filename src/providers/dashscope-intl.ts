@@ -1,5 +1,4 @@
 import { dashscope } from './dashscope.ts';
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
 /** The hosted Qwen models. The open weights, which resellers also serve, have their size in the name. */
@@ -34,5 +33,5 @@ export const dashscopeIntl = {
   models: QWEN_MODELS,
   refusals: dashscope.refusals,
   quirks: dashscope.quirks,
-  prices: VENDOR_PRICES['dashscope-intl'],
+  pricedAs: 'alibaba',
 } satisfies Provider;

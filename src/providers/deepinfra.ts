@@ -1,4 +1,3 @@
-import { HOST_PRICES } from './prices/lists/hosts.ts';
 import type { Provider } from './provider.ts';
 
 export const deepinfra = {
@@ -14,5 +13,5 @@ export const deepinfra = {
       note: 'The provider allows 200 per model. Here all models share one pool of 200, which never exceeds the limit.',
     },
   ],
-  prices: HOST_PRICES.deepinfra,
+  pricedAs: 'deepinfra',
 } satisfies Provider;

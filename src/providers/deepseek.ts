@@ -1,4 +1,3 @@
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
 const LIMITS_PAGE = 'https://api-docs.deepseek.com/quick_start/rate_limit';
@@ -25,5 +24,5 @@ export const deepseek = {
   ],
   // Its only limit, according to api-docs.deepseek.com/quick_start/rate_limit, as of 2026-11-20.
   refusals: [{ kind: 'concurrency', scope: 'model', statuses: [429] }],
-  prices: VENDOR_PRICES.deepseek,
+  pricedAs: 'deepseek',
 } satisfies Provider;

@@ -5,7 +5,6 @@ import {
   xRateLimit,
 } from '../upstream/refusal/header-families.ts';
 import { isSentence } from '../upstream/refusal/own-words.ts';
-import { HOST_PRICES } from './prices/lists/hosts.ts';
 import type { Provider } from './provider.ts';
 
 export const fireworks = {
@@ -39,5 +38,5 @@ export const fireworks = {
       onClientError: true,
     },
   ],
-  prices: HOST_PRICES.fireworks,
+  pricedAs: 'fireworks-ai',
 } satisfies Provider;

@@ -1,5 +1,4 @@
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
-import { TIERS } from './prices/lists/tiers.ts';
+import { TIERS } from './prices/tier-lists.ts';
 import type { Provider } from './provider.ts';
 
 export const gemini = {
@@ -39,6 +38,6 @@ export const gemini = {
       note: 'Its limit of tokens per minute counts only input.',
     },
   ],
-  prices: VENDOR_PRICES.gemini,
+  pricedAs: 'google',
   tiers: TIERS.gemini,
 } satisfies Provider;

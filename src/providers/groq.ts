@@ -5,8 +5,7 @@ import {
   TOKENS_PROBE,
   xRateLimit,
 } from '../upstream/refusal/header-families.ts';
-import { HOST_PRICES } from './prices/lists/hosts.ts';
-import { TIERS } from './prices/lists/tiers.ts';
+import { TIERS } from './prices/tier-lists.ts';
 import type { Provider } from './provider.ts';
 
 export const groq = {
@@ -46,6 +45,6 @@ export const groq = {
     source: 'https://console.groq.com/docs/rate-limits.md',
     date: '2026-11-20',
   },
-  prices: HOST_PRICES.groq,
+  pricedAs: 'groq',
   tiers: TIERS.groq,
 } satisfies Provider;

@@ -1,4 +1,3 @@
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
 export const minimax = {
@@ -26,5 +25,5 @@ export const minimax = {
   quirks: {
     codesFromMessage: /\((\d{4})\)$/m, // At the end of the message on OpenAI- and Anthropic-shaped routes.
   },
-  prices: VENDOR_PRICES.minimax,
+  pricedAs: 'minimax',
 } satisfies Provider;

@@ -4,7 +4,6 @@ import {
   withoutReset,
   xRateLimit,
 } from '../upstream/refusal/header-families.ts';
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
 export const mistral = {
@@ -53,5 +52,5 @@ export const mistral = {
     },
     { kind: 'overload', scope: 'model', codes: ['3505'] },
   ],
-  prices: VENDOR_PRICES.mistral,
+  pricedAs: 'mistral',
 } satisfies Provider;

@@ -1,4 +1,3 @@
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
 export const LIMITS_PAGE = 'https://platform.moonshot.ai/docs/pricing/limits';
@@ -59,5 +58,5 @@ export const moonshot = {
   ],
   // Counted by organization: platform.moonshot.ai/docs/pricing/limits, as of 2026-11-20.
   quirks: { countsByAccount: true },
-  prices: VENDOR_PRICES.moonshot,
+  pricedAs: 'moonshotai',
 } satisfies Provider;

@@ -1,5 +1,6 @@
 import type { Provider } from './provider.ts';
 
+/** Without `pricedAs`, because the list has a price of 0 for most models. */
 export const nvidia = {
   id: 'nvidia',
   keyPrefixes: ['nvapi-'],

@@ -1,7 +1,6 @@
 import { CHATGPT_ACCOUNT } from './chatgpt.ts';
 import { COMMON_HEADERS } from '../upstream/refusal/header-families.ts';
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
-import { TIERS } from './prices/lists/tiers.ts';
+import { TIERS } from './prices/tier-lists.ts';
 import type { Provider } from './provider.ts';
 
 export const openai = {
@@ -61,6 +60,6 @@ export const openai = {
       note: 'According to its cookbook, refused requests count. Refunds are not documented.',
     },
   ],
-  prices: VENDOR_PRICES.openai,
+  pricedAs: 'openai',
   tiers: TIERS.openai,
 } satisfies Provider;

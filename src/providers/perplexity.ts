@@ -1,5 +1,6 @@
 import type { Provider } from './provider.ts';
 
+/** Without `pricedAs`, because requests are charged as well. */
 export const perplexity = {
   id: 'perplexity',
   namedBy: { portkey: ['perplexity-ai'] },

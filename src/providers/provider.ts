@@ -2,8 +2,7 @@ import type { SuggestedLimits } from '../contract/admin/suggestion-schemas.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { HeaderProfile } from '../upstream/refusal/header-families.ts';
 import type { RefusalQuirks, RefusalRow } from '../upstream/refusal/refusal-table.ts';
-import type { PriceList } from './prices/price-list.ts';
-import type { TierList } from './prices/lists/tiers.ts';
+import type { TierList } from './prices/tier-lists.ts';
 
 /** Systems whose configurations can be imported, and that have their own names for providers. */
 export type NamingSystem = 'clawith' | 'hermes' | 'picoclaw' | 'portkey';
@@ -83,7 +82,8 @@ export interface Provider {
   readonly quirks?: RefusalQuirks;
   /** How it counts calls and tokens. Later rows override earlier ones. */
   readonly counts?: readonly CountingRow[];
-  readonly prices?: PriceList;
+  /** Its name at https://models.dev, where `npm run build:prices` finds its prices. Absent if they are not listed there. */
+  readonly pricedAs?: string;
   /** Its service tiers, as multiples of these prices. */
   readonly tiers?: TierList;
 }

@@ -1,5 +1,4 @@
 import { SECOND_MS } from '../upstream/refusal/header-families.ts';
-import { HOST_PRICES } from './prices/lists/hosts.ts';
 import type { Provider } from './provider.ts';
 
 export const together = {
@@ -30,5 +29,5 @@ export const together = {
     date: '2026-11-20',
     note: 'Per second. The limits change with the usage.',
   },
-  prices: HOST_PRICES.together,
+  pricedAs: 'togetherai',
 } satisfies Provider;

@@ -1,6 +1,5 @@
 import { gemini } from './gemini.ts';
-import { CLOUD_PRICES } from './prices/lists/clouds.ts';
-import { TIERS } from './prices/lists/tiers.ts';
+import { TIERS } from './prices/tier-lists.ts';
 import type { Provider } from './provider.ts';
 
 export const vertex = {
@@ -13,7 +12,7 @@ export const vertex = {
   keyNamesAccount: false,
   accountSelectors: gemini.accountSelectors,
   refusals: gemini.refusals,
-  prices: CLOUD_PRICES.vertex,
+  pricedAs: 'google-vertex',
   tiers: TIERS.vertex,
   steering: {
     headers: ['x-goog-request-params'],

@@ -1,4 +1,3 @@
-import { CLOUD_PRICES } from './prices/lists/clouds.ts';
 import type { Provider } from './provider.ts';
 
 export const workersAi = {
@@ -18,5 +17,5 @@ export const workersAi = {
     { kind: 'long_window', scope: 'upstream', codes: ['3036', '4006'] },
     { kind: 'overload', scope: 'model', codes: ['3040'] },
   ],
-  prices: CLOUD_PRICES['workers-ai'],
+  pricedAs: 'cloudflare-workers-ai',
 } satisfies Provider;

@@ -1,5 +1,4 @@
 import { isSentence } from '../upstream/refusal/own-words.ts';
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
 export const xai = {
@@ -45,5 +44,5 @@ export const xai = {
       date: '2026-10-05',
     },
   ],
-  prices: VENDOR_PRICES.xai,
+  pricedAs: 'xai',
 } satisfies Provider;

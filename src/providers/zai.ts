@@ -1,4 +1,3 @@
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
 const LIMITS_TABLE = 'https://github.com/NousResearch/hermes-agent/pull/7479';
@@ -69,5 +68,5 @@ export const zai = {
   quirks: {
     resetTimesAre: '+08:00',
   },
-  prices: VENDOR_PRICES.zai,
+  pricedAs: 'zai',
 } satisfies Provider;

@@ -1,5 +1,4 @@
 import { zai } from './zai.ts';
-import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
 export const zhipu = {
@@ -16,5 +15,5 @@ export const zhipu = {
   })),
   refusals: zai.refusals,
   quirks: zai.quirks,
-  prices: VENDOR_PRICES.zhipu,
+  pricedAs: 'zhipuai',
 } satisfies Provider;

@@ -1,8 +1,38 @@
 import type { Dialect } from '../../contract/dialect.ts';
-import { providerNamed, providerOf, PROVIDERS } from '../index.ts';
+import { providerNamed, providerOf } from '../index.ts';
+import prices from './prices.json' with { type: 'json' };
 import { listedNames } from './model-name.ts';
-import type { PriceList, RateRow } from './price-list.ts';
-import type { TierList } from './lists/tiers.ts';
+import type { TierList } from './tier-lists.ts';
+
+/**
+ * USD per million tokens: input, cached input, cache write, output. null if the list has no separate price, so that the
+ * price of input applies.
+ */
+export type RateRow = readonly [
+  input: number,
+  cacheRead: number | null,
+  cacheWrite: number | null,
+  output: number,
+];
+
+/**
+ * The prices of some models of one upstream. The names are separated by spaces, in lower case, and without `models/` or
+ * a vendor before them, unless the prices of two vendors differ. Models that cost more with a long prompt have a last
+ * element: the number of input tokens above which other rates apply to the whole call, and these rates.
+ */
+type PriceRow = readonly [
+  models: string,
+  ...rates: RateRow,
+  above?: readonly [inputTokens: number, ...rates: RateRow],
+];
+
+/** Prices of one upstream, from a public list. */
+export interface PriceList {
+  readonly source: string;
+  /** When they were last verified, as `YYYY-MM-DD`. */
+  readonly date: string;
+  readonly rows: readonly PriceRow[];
+}
 
 /** Prices of tokens, in USD per million. */
 export interface PriceRates {
@@ -55,8 +85,11 @@ const TOKENS_PER_PRICE = 1_000_000;
 /** Price of a one-hour cache write relative to a five-minute one: 2 times the input price to 1.25 times. */
 const LONG_CACHE_FACTOR = 2 / 1.25;
 
+/** The listed prices by upstream, as `npm run build:prices` wrote them. */
 export const PRICE_LISTS: Readonly<Record<string, PriceList>> = Object.fromEntries(
-  PROVIDERS.flatMap(({ id, prices }) => (prices === undefined ? [] : [[id, prices] as const])),
+  Object.entries(prices.rows as unknown as Readonly<Record<string, readonly PriceRow[]>>).map(
+    ([id, rows]) => [id, { source: prices.source, date: prices.date, rows }],
+  ),
 );
 
 /** Every listed price, by upstream and then by model. */
@@ -102,9 +135,9 @@ export function priceOf(
   const names = listedNames(model ?? '');
   const override = overrideFor(names, overrides);
   if (override !== null) return configured(override);
-  const prices = PRICES.get(upstreamId);
+  const listed = PRICES.get(upstreamId);
   for (const name of names) {
-    const price = prices?.get(name);
+    const price = listed?.get(name);
     if (price !== undefined) return price;
   }
   return null;

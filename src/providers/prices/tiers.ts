@@ -5,7 +5,7 @@ import {
   type TierField,
   type ServiceTiers,
 } from '../../upstream/usage/tiers.ts';
-import { TIER_HEADERS, REPORTED_TIER_HEADERS, type TierList, type TierRow } from './lists/tiers.ts';
+import { TIER_HEADERS, REPORTED_TIER_HEADERS, type TierList, type TierRow } from './tier-lists.ts';
 import { listedNames } from './model-name.ts';
 
 /** Tiers that cost at most the listed price at every provider. */

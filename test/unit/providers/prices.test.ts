@@ -8,11 +8,17 @@ import {
   type BilledUsage,
   type PriceRates,
 } from '../../../src/providers/prices/price-table.ts';
+import { PROVIDERS } from '../../../src/providers/index.ts';
 
 const lists = Object.entries(PRICE_LISTS);
 
 describe('the table of prices', () => {
   const known = new Set([...BUILT_IN_UPSTREAMS.map(({ id }) => id), 'azure', 'bedrock']);
+
+  it('has the upstreams that name a provider of the public list, and no other', () => {
+    const priced = PROVIDERS.filter(({ pricedAs }) => pricedAs !== undefined);
+    expect(lists.map(([upstream]) => upstream)).toEqual(priced.map(({ id }) => id));
+  });
 
   it.each(lists)('says of %s where its figures are from and when they held', (upstream, list) => {
     expect(known).toContain(upstream);

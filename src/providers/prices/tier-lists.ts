@@ -1,4 +1,4 @@
-import type { TierField } from '../../../upstream/usage/tiers.ts';
+import type { TierField } from '../../upstream/usage/tiers.ts';
 
 /**
  * Tiers of a field, and their price as a multiple of the listed price. `tiers` and the prefixes of model names are
