@@ -16,8 +16,8 @@
  * - Every 2 s while it is paused, has waiters and receives no pushes.
  *
  * **Which definition wins.** The one with the higher version. At the same version, one that says that the pool receives
- * no calls. A lower version wins only as the answer to a question, if a new call was routed by a lower version too, and
- * if nothing else arrived since the question: the directory was restored or created again.
+ * no calls. A directory that was restored or created again has a lower version. That one wins only as the answer to a
+ * question, if a new call was routed by a lower version too, and if nothing else arrived since the question.
  *
  * **When the directory is out of reach.** Calls wait for it for 1 s. The pool then decides by its last definition, and
  * still takes a late answer. New calls make it ask again after 4 s.
@@ -30,7 +30,7 @@ import type { Schedule } from '../runtime/clock.ts';
 import { logEvent } from '../runtime/log.ts';
 import { within } from '../runtime/async.ts';
 import { definitionFrom, isRetired, type Definition } from './definition.ts';
-import { Listing, type ListingParts } from './listing.ts';
+import { PoolListing, type ListingParts } from './pool-listing.ts';
 
 /** How long tickets wait for the directory before the pool continues with its last definition. */
 const DIRECTORY_TIMEOUT_MS = 1_000;
@@ -74,7 +74,7 @@ interface DirectoryLinkParts extends ListingParts {
 
 /** Keeps a pool's definition up to date with the directory. */
 export class DirectoryLink {
-  readonly listing: Listing;
+  readonly listing: PoolListing;
   readonly #parts: DirectoryLinkParts;
   #definition: Definition;
   #pushed: GroupDefinition | null;
@@ -90,7 +90,7 @@ export class DirectoryLink {
 
   constructor(parts: DirectoryLinkParts) {
     this.#parts = parts;
-    this.listing = new Listing(parts, () => this.#ask());
+    this.listing = new PoolListing(parts, () => this.#ask());
     const { store } = parts;
     const pushed = store.recall('definition');
     const assumed = store.recall('assumed');
@@ -232,8 +232,8 @@ export class DirectoryLink {
   }
 
   /**
-   * Applies a definition, whatever sent it, if it wins by the rules above. Only an answer to `#ask` has an `answer`, and
-   * only it can bring back a lower version.
+   * Applies a definition, whatever sent it, if it wins by the rules above. Only the answer to a question has an
+   * `answer`, and only it can bring back a lower version.
    */
   take(definition: GroupDefinition, answer?: DefinitionAnswer): void {
     const { version, routingVersion, takesNoCalls } = this.#definition;

@@ -82,7 +82,9 @@ export interface Provider {
   readonly quirks?: RefusalQuirks;
   /** How it counts calls and tokens. Later rows override earlier ones. */
   readonly counts?: readonly CountingRow[];
-  /** Its name at https://models.dev, where `npm run build:prices` finds its prices. Absent if they are not listed there. */
+  /**
+   * Its name at https://models.dev, where `npm run build:prices` finds its prices. Absent if they are not listed there.
+   */
   readonly pricedAs?: string;
   /** Its service tiers, as multiples of these prices. */
   readonly tiers?: TierList;

@@ -87,7 +87,7 @@ it('keeps slots until their holders return, and what was used and learned', asyn
     unclaimed: 2,
     unclaimed_until: '2100-01-15T12:01:00.000Z',
     limit: { configured: 5, effective: 5 },
-    paused_until: '2100-01-15T13:00:10.000Z',
+    paused_until: expect.stringMatching(/^2100-01-15T13:00:10/) as string,
     about: { model: 'm-1' },
     rates: { rpd: { limit: 1_000, left: 939 } },
     spend: { day_usd: expect.closeTo(0.7) as number, month_usd: expect.closeTo(33.6) as number },

@@ -27,7 +27,7 @@ export interface ListingParts {
  * The pool's place on the directory's list. The directory notifies listed pools of every change, and shows them in the
  * status. The first 2xx lists a pool, so a key that no provider accepts is never listed.
  */
-export class Listing {
+export class PoolListing {
   readonly #parts: ListingParts;
   readonly #readDefinition: () => Promise<boolean>;
   #isListed: boolean;
