@@ -35,8 +35,9 @@ describe('lists', () => {
   });
 
   it('of the audit log go back in time, by who, what and when', async () => {
-    for (const name of ['x', 'y', 'z'])
+    for (const name of ['x', 'y', 'z']) {
       await asAdmin('PUT /groups/{name}', { params: { name }, body: {} });
+    }
     const first = bodyOf(
       await asAdmin('GET /audit', { query: { limit: 2, actor: 'admin-token' } }),
     );
