@@ -1,8 +1,7 @@
 import { mayBeUrlencoded } from '../upstream/body/content-type.ts';
 import { modelIn, type BodyProof } from '../upstream/body/request-body.ts';
 import { estimateBody } from '../upstream/usage/packed-estimate.ts';
-import { REQUEST_TYPE_HEADER } from '../providers/prices/tier-lists.ts';
-import { withTierHeaders } from '../providers/prices/tiers.ts';
+import { REQUEST_TYPE_HEADER, withTierHeaders } from '../providers/prices/tiers.ts';
 import type { ServiceTiers } from '../upstream/usage/tiers.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import type { RefusalScope, Scope } from '../core/words/scope.ts';

@@ -13,7 +13,7 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { CallEstimate, Settlement, TokenPrices } from '../core/words/usage.ts';
 import type { Placement } from '../routing/placement.ts';
-import { countedTokens, limitProfileFor } from '../providers/limit-profiles.ts';
+import { countedTokens, limitProfileFor } from '../providers/limits.ts';
 import type { LimitProfile } from '../providers/provider.ts';
 import { costUsd, tierListOf, type Price } from '../providers/prices/price-table.ts';
 import {

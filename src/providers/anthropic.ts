@@ -1,6 +1,6 @@
 import { ANTHROPIC_HEADERS } from '../upstream/refusal/header-families.ts';
 import { isSentence } from '../upstream/refusal/own-words.ts';
-import { TIERS } from './prices/tier-lists.ts';
+import { TIERS } from './prices/tiers.ts';
 import type { Provider } from './provider.ts';
 
 const LIMITS_PAGE = 'https://platform.claude.com/docs/en/api/rate-limits';

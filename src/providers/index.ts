@@ -1,10 +1,33 @@
-import * as all from './all.ts';
+import * as alibaba from './alibaba.ts';
+import * as anthropic from './anthropic.ts';
+import * as gateways from './gateways.ts';
+import * as google from './google.ts';
+import * as plainHosts from './hosts.ts';
+import * as inference from './inference.ts';
+import * as labs from './labs.ts';
+import * as moonshot from './moonshot.ts';
+import * as openai from './openai.ts';
+import * as zhipu from './zhipu.ts';
 import type { Provider } from './provider.ts';
 
+/** All files of providers. Each export of them is a provider. */
+const FILES = [
+  alibaba,
+  anthropic,
+  gateways,
+  google,
+  plainHosts,
+  inference,
+  labs,
+  moonshot,
+  openai,
+  zhipu,
+];
+
 /** Every provider, ordered by id. */
-export const PROVIDERS: readonly Provider[] = Object.values<Provider>(all).toSorted((a, b) =>
-  a.id < b.id ? -1 : 1,
-);
+export const PROVIDERS: readonly Provider[] = FILES.flatMap((file) =>
+  Object.values<Provider>(file),
+).toSorted((a, b) => (a.id < b.id ? -1 : 1));
 
 const BY_ID: ReadonlyMap<string, Provider> = new Map(
   PROVIDERS.map((provider) => [provider.id, provider]),

@@ -2,7 +2,7 @@ import type { SuggestedLimits } from '../contract/admin/suggestion-schemas.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { HeaderProfile } from '../upstream/refusal/header-families.ts';
 import type { RefusalQuirks, RefusalRow } from '../upstream/refusal/refusal-table.ts';
-import type { TierList } from './prices/tier-lists.ts';
+import type { TierList } from './prices/tiers.ts';
 
 /** Systems whose configurations can be imported, and that have their own names for providers. */
 export type NamingSystem = 'clawith' | 'hermes' | 'picoclaw' | 'portkey';
@@ -82,9 +82,7 @@ export interface Provider {
   readonly quirks?: RefusalQuirks;
   /** How it counts calls and tokens. Later rows override earlier ones. */
   readonly counts?: readonly CountingRow[];
-  /**
-   * Its name at https://models.dev, where `npm run build:prices` finds its prices. Absent if they are not listed there.
-   */
+  /** Its name at https://models.dev, for `npm run build:prices`. Absent if no prices are listed there. */
   readonly pricedAs?: string;
   /** Its service tiers, as multiples of these prices. */
   readonly tiers?: TierList;

@@ -5,7 +5,7 @@ import { limitGroups } from './key-groups.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import { providerOf } from '../providers/index.ts';
-import { limitsOfModels } from '../providers/published-limits.ts';
+import { limitsOfModels } from '../providers/limits.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../contract/pool-name.ts';
 import { autoGroupOf, inForce, isAutomatic, matchingGroups } from './auto-groups.ts';
 import {

@@ -2,7 +2,7 @@ import type { Config, UpstreamConfig, GroupConfig } from '../contract/config/con
 import { TURN_CONNECTIONS_EACH } from '../contract/config/upstream-config.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Sockets, Upstream } from '../contract/config/upstream.ts';
-import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
+import { DIALECT_DEFAULTS } from '../providers/catalog.ts';
 import { providerAt } from '../providers/index.ts';
 import { quoted } from '../core/words/quoted.ts';
 import { compileGlobs } from './glob.ts';

@@ -1,7 +1,7 @@
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
 import type { Dialect } from '../../../src/contract/dialect.ts';
-import { DIALECT_DEFAULTS } from '../../../src/providers/dialects.ts';
+import { DIALECT_DEFAULTS } from '../../../src/providers/catalog.ts';
 import { providerNamed, providerOf } from '../../../src/providers/index.ts';
 import { HOSTED_SERVERS, LOCAL_SERVERS, type NamedServer } from './names.ts';
 import type { NamingSystem, Provider } from '../../../src/providers/provider.ts';

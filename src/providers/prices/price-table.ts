@@ -2,7 +2,7 @@ import type { Dialect } from '../../contract/dialect.ts';
 import { providerNamed, providerOf } from '../index.ts';
 import prices from './prices.json' with { type: 'json' };
 import { listedNames } from './model-name.ts';
-import type { TierList } from './tier-lists.ts';
+import type { TierList } from './tiers.ts';
 
 /**
  * USD per million tokens: input, cached input, cache write, output. null if the list has no separate price, so that the

@@ -1,12 +1,105 @@
 import {
   TIER_FIELDS,
   reportedTier,
-  type RequestedTiers,
   type TierField,
+  type RequestedTiers,
   type ServiceTiers,
 } from '../../upstream/usage/tiers.ts';
-import { TIER_HEADERS, REPORTED_TIER_HEADERS, type TierList, type TierRow } from './tier-lists.ts';
 import { listedNames } from './model-name.ts';
+
+/**
+ * Tiers of a field, and their price as a multiple of the listed price. `tiers` and the prefixes of model names are
+ * separated by spaces. Without models, the row applies to all. The first matching row applies.
+ */
+export type TierRow = readonly [field: TierField, tiers: string, factor: number, models?: string];
+
+export interface TierList {
+  readonly source: string;
+  /** When they were last verified, as `YYYY-MM-DD`. */
+  readonly date: string;
+  readonly rows: readonly TierRow[];
+}
+
+/** OpenAI's tiers, also used by Azure. `fast` is another name of `priority`. Scale units are paid in advance. */
+const OPENAI = {
+  source: 'https://openai.com/api-fast-mode/',
+  date: '2026-11-26',
+  rows: [
+    ['service_tier', 'scale', 1],
+    ['service_tier', 'flex batch', 0.5],
+    ['service_tier', 'priority fast', 5 / 3, 'gpt-4o-mini'],
+    ['service_tier', 'priority fast', 1.75, 'gpt-4o-2024-05-13'],
+    ['service_tier', 'priority fast', 1.7, 'gpt-4o'],
+    ['service_tier', 'priority fast', 2, 'gpt-4.1-nano'],
+    ['service_tier', 'priority fast', 1.75, 'gpt-4.1 o3'],
+    ['service_tier', 'priority fast', 20 / 11, 'o4-mini'],
+    ['service_tier', 'priority fast', 1.8, 'gpt-5-mini'],
+    ['service_tier', 'priority fast', 2.5, 'gpt-5.5'],
+    ['service_tier', 'priority fast', 2, 'gpt-5 gpt-6'],
+    // No price is published for other models, so the highest multiple applies.
+    ['service_tier', 'priority fast', 2.5],
+    // https://developers.openai.com/api/docs/guides/ultrafast-mode
+    ['service_tier', 'ultrafast', 6, 'gpt-6'],
+  ],
+} satisfies TierList;
+
+const GEMINI = {
+  source: 'https://docs.llmgateway.io/features/service-tiers',
+  date: '2026-11-26',
+  rows: [
+    ['service_tier', 'flex', 0.5],
+    ['service_tier', 'priority', 1.8],
+  ],
+} satisfies TierList;
+
+/** Prices of tiers, as multiples of the price of the standard tier. */
+export const TIERS = {
+  openai: OPENAI,
+  azure: OPENAI,
+  gemini: GEMINI,
+  vertex: GEMINI,
+  anthropic: {
+    source: 'https://platform.claude.com/docs/build-with-claude/fast-mode',
+    date: '2026-11-26',
+    rows: [
+      // Capacity that is paid in advance: https://platform.claude.com/docs/en/api/service-tiers
+      ['service_tier', 'priority', 1],
+      ['service_tier', 'batch', 0.5],
+      ['speed', 'fast', 6, 'claude-opus-4-6 claude-opus-4-7'],
+      ['speed', 'fast', 2, 'claude-opus-4-8 claude-opus-5'],
+    ],
+  },
+  bedrock: {
+    source: 'https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html',
+    date: '2026-11-26',
+    // Capacity that is paid in advance. The price of priority is only published by model and region.
+    rows: [['service_tier', 'reserved', 1]],
+  },
+  groq: {
+    source: 'https://console.groq.com/docs/service-tiers',
+    date: '2026-11-26',
+    // Capacity that is paid in advance. Flex costs as much as on_demand.
+    rows: [['service_tier', 'performance', 1]],
+  },
+} satisfies Record<string, TierList>;
+
+export const TIER_HEADERS: readonly (readonly [header: string, field: TierField])[] = [
+  // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html, 2026-11-26
+  ['x-amzn-bedrock-service-tier', 'service_tier'],
+  ['x-amzn-bedrock-performanceconfig-latency', 'latency'],
+  // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo, 2026-11-26
+  ['x-vertex-ai-llm-shared-request-type', 'service_tier'],
+];
+
+/** A header of Vertex that chooses throughput paid in advance (`dedicated`) or the shared quota (`shared`). */
+export const REQUEST_TYPE_HEADER = 'x-vertex-ai-llm-request-type';
+
+/** Response headers that report the tier that served the call. */
+export const REPORTED_TIER_HEADERS: typeof TIER_HEADERS = [
+  ...TIER_HEADERS,
+  // https://ai.google.dev/gemini-api/docs/priority-inference, 2026-11-26
+  ['x-gemini-service-tier', 'service_tier'],
+];
 
 /** Tiers that cost at most the listed price at every provider. */
 const COMMON: readonly TierRow[] = [

@@ -4,8 +4,7 @@ import {
   upstreamSchema,
 } from '../../../src/contract/config/upstream-config.ts';
 import { compileGlobs } from '../../../src/routing/glob.ts';
-import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
-import { DIALECT_DEFAULTS } from '../../../src/providers/dialects.ts';
+import { BUILT_IN_UPSTREAMS, DIALECT_DEFAULTS } from '../../../src/providers/catalog.ts';
 
 const byId = new Map(BUILT_IN_UPSTREAMS.map((upstream) => [upstream.id, upstream]));
 const hosts = BUILT_IN_UPSTREAMS.map((upstream) => upstream.baseUrl);

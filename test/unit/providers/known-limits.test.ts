@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { providerNamed } from '../../../src/providers/index.ts';
-import {
-  knownLimitFor,
-  limitsOfModels,
-  UNKNOWN_LIMIT,
-} from '../../../src/providers/published-limits.ts';
+import { knownLimitFor, limitsOfModels, UNKNOWN_LIMIT } from '../../../src/providers/limits.ts';
 
 it('leaves what nobody knows at 64', () => {
   expect(UNKNOWN_LIMIT).toBe(64);

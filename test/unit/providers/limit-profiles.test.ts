@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Dialect } from '../../../src/contract/dialect.ts';
-import {
-  countedTokens,
-  DEFAULT_PROFILE,
-  limitProfileFor,
-} from '../../../src/providers/limit-profiles.ts';
+import { countedTokens, DEFAULT_PROFILE, limitProfileFor } from '../../../src/providers/limits.ts';
 
 function profileOf(id: string, dialect: Dialect = 'openai', model: string | null = null) {
   return limitProfileFor({ id, dialect, baseUrl: 'https://upstream.example' }, model);

@@ -13,8 +13,8 @@ import { PROVIDERS } from '../../../src/providers/index.ts';
 
 const ROOT = join(import.meta.dirname, '../../../src');
 
-/** The registry, the dialects with their paths, and what a script writes. */
-const MAY_NAME = ['providers/all.ts', 'providers/dialects.ts', 'providers/prices/tier-lists.ts'];
+/** The dialects with their paths, the list of files, and the prices of tiers. */
+const MAY_NAME = ['providers/catalog.ts', 'providers/index.ts', 'providers/prices/tiers.ts'];
 
 /** Fields and codes of the wire that gateways pass on, so that they are read whoever sends them. */
 const OF_THE_WIRE = [

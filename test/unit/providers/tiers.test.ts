@@ -1,8 +1,12 @@
 // Prices of tiers of service, as multiples of a model's price.
 import { describe, expect, test } from 'vitest';
-import { TIERS } from '../../../src/providers/prices/tier-lists.ts';
+import {
+  TIERS,
+  tierFactor,
+  unknownTier,
+  type TierPrices,
+} from '../../../src/providers/prices/tiers.ts';
 import { priceOf, tierListOf } from '../../../src/providers/prices/price-table.ts';
-import { tierFactor, unknownTier, type TierPrices } from '../../../src/providers/prices/tiers.ts';
 
 const at = (
   list: keyof typeof TIERS | null,

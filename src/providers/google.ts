@@ -1,4 +1,4 @@
-import { TIERS } from './prices/tier-lists.ts';
+import { TIERS } from './prices/tiers.ts';
 import type { Provider } from './provider.ts';
 
 export const gemini = {
@@ -40,4 +40,25 @@ export const gemini = {
   ],
   pricedAs: 'google',
   tiers: TIERS.gemini,
+} satisfies Provider;
+
+export const vertex = {
+  id: 'vertex',
+  namedBy: { portkey: ['vertex-ai'] },
+  baseUrl: 'https://aiplatform.googleapis.com',
+  hosts: /(?:^|[.-])aiplatform\.(?:[a-z0-9-]+\.rep\.)?googleapis\.com$/,
+  dialect: 'gemini',
+  openaiAt: null, // The path contains project and location.
+  keyNamesAccount: false,
+  accountSelectors: gemini.accountSelectors,
+  refusals: gemini.refusals,
+  pricedAs: 'google-vertex',
+  tiers: TIERS.vertex,
+  steering: {
+    headers: ['x-goog-request-params'],
+    starts: ['vertex-ai-llm-'],
+    source:
+      'https://cloud.google.com/vertex-ai/generative-ai/docs/provisioned-throughput/use-provisioned-throughput',
+    date: '2026-11-20',
+  },
 } satisfies Provider;

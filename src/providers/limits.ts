@@ -1,6 +1,6 @@
 import type { Dialect } from '../contract/dialect.ts';
 import { providerOf, PROVIDERS } from './index.ts';
-import type { CountingRow, LimitProfile } from './provider.ts';
+import type { CountingRow, LimitProfile, PublishedLimit, Provider } from './provider.ts';
 
 interface ProfileUsage {
   /** All of the input, including tokens that were read from a cache. */
@@ -58,4 +58,33 @@ export function countedTokens(
     inputTokens: profile.countsCacheReads ? inputTokens : uncachedTokens,
     outputTokens: profile.reserveOutput === 'none' ? 0 : outputTokens * profile.outputWeight,
   };
+}
+
+export const UNKNOWN_LIMIT = 64;
+
+/**
+ * Finds the limit that applies to a call at a provider, or null. The longest prefix wins. A model is compared in lower
+ * case and without a path before it (`models/…`, `vendor/…`). If the model is null, only limits of the whole upstream
+ * apply.
+ */
+export function knownLimitFor(
+  provider: Provider | null,
+  model: string | null,
+): PublishedLimit | null {
+  const name = (model ?? '').toLowerCase().split('/').at(-1) ?? '';
+  let best: PublishedLimit | null = null;
+  let longest = -1;
+  for (const limit of provider?.limits ?? []) {
+    for (const prefix of [limit.modelPrefix, ...(limit.formerPrefixes ?? [])]) {
+      if (!name.startsWith(prefix) || prefix.length <= longest) continue;
+      best = limit;
+      longest = prefix.length;
+    }
+  }
+  return best;
+}
+
+/** Lists the limits of a provider that apply to certain models. If there are any, a call's model must be known. */
+export function limitsOfModels(provider: Provider | null): readonly PublishedLimit[] {
+  return provider?.limits?.filter(({ modelPrefix }) => modelPrefix !== '') ?? [];
 }

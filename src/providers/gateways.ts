@@ -63,3 +63,15 @@ export const openrouter = {
     date: '2026-11-20',
   },
 } satisfies Provider;
+
+export const vercel = {
+  id: 'vercel',
+  namedBy: { hermes: ['ai-gateway'] },
+  baseUrl: 'https://ai-gateway.vercel.sh',
+  anthropicAt: '/v1',
+  steering: {
+    starts: ['vercel-', 'ai-gateway-'],
+    source: 'https://vercel.com/docs/ai-gateway',
+    date: '2026-11-20',
+  },
+} satisfies Provider;
