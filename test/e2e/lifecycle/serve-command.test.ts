@@ -99,6 +99,23 @@ describe('the configuration of the first start', () => {
     expect(await limitOf(open.url)).toBe(2);
   });
 
+  it('is imported from the format of another system, with what was left out', async () => {
+    const entry = (provider: string) =>
+      `{ name: ${provider}, max_concurrency: 2, providers: [${provider}] }`;
+    const groups = `concurrency_groups: [${entry('openai')}, ${entry('nowhere')}]`;
+    const file = await configFile('foreign.yaml', groups);
+    const { script, url } = await untilServed(
+      serve(['--config', file], { ADMIN_TOKEN: STAGE_TOKEN }),
+    );
+    await script.untilPrinted(/Not imported: concurrency_groups\[1\]\.providers\[0\]: /);
+    const stored = await fetch(`${url}/admin/api/config`, {
+      headers: { authorization: `Bearer ${STAGE_TOKEN}` },
+    });
+    expect(await stored.json()).toMatchObject({ groups: [{ name: 'openai' }] });
+    script.kill('SIGTERM');
+    expect(await script.exited).toBe(0);
+  });
+
   it.each([
     ['with an ADMIN_TOKEN', { ADMIN_TOKEN: STAGE_TOKEN }],
     ['without one', {}],
