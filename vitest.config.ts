@@ -43,9 +43,15 @@ const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
 
 /**
  * Files of these run one after another in the same six runtimes: `test/workers/support/setup.ts` restores each runtime
- * between them. A call that is under way at the end of a file then rejects, with nobody to wait for it.
+ * between them.
  */
 const SHARED_RUNTIME: TestProjectInlineConfiguration['test'] = { isolate: false };
+
+/** A call that is under way at the end of a file rejects so, and nothing waits for it. */
+const OF_ENDED_FILES = [
+  'Application called deleteAllDurableObjects().',
+  'The test file has ended.',
+];
 
 /** Thousands of calls in one process: beside others it would find the machine too busy for them, so they come last. */
 const LARGE = ['test/workers/group/herd.test.ts', 'test/workers/leases/faults.test.ts'];
@@ -86,8 +92,7 @@ const workersProject = (name: string, test: TestProjectInlineConfiguration['test
 
 export default defineConfig({
   test: {
-    // A call that was under way when its test file ended, in a runtime that goes on with the next file.
-    onUnhandledError: ({ message }) => message !== 'Application called deleteAllDurableObjects().',
+    onUnhandledError: ({ message }) => !OF_ENDED_FILES.includes(message),
     projects: [
       {
         test: {
