@@ -1,11 +1,12 @@
 // A refusal holds only the calls that it is about, also in automatic groups: those of a model, a service tier, or a
 // caller's own key. All other calls start at once.
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { keyHeader, keyOf } from '../order/scene.ts';
 import { del, group, leased, leave, limitTo, patch, post, queued } from '../leases/scene.ts';
 import { nothingLeaks, pool } from '../support/pool.ts';
 import { inPieces } from '../support/packing.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
+import { stopTime } from '../support/time.ts';
 import { call, configure, until } from '../support/worker.ts';
 
 let upstreams = 0;
@@ -116,6 +117,8 @@ describe('an automatic group', () => {
   });
 
   it('reads the tier of a call whose model is in its path', async () => {
+    // The limiter of the tier holds calls back for seconds only.
+    stopTime();
     const generate = async (body: object, headers: Record<string, string> = {}) => {
       const answer = await call(`/${upstream}/v1beta/models/m:generateContent`, {
         json: { contents: [{ parts: [{ text: 'hi' }] }], ...body },
@@ -139,6 +142,7 @@ describe('an automatic group', () => {
     expect(await generate(flex)).not.toBe(200);
     expect(await generate({ serviceTier: 'SERVICE_TIER_FLEX' })).not.toBe(200);
     expect(await arrivals()).toBe(before);
+    vi.restoreAllMocks();
   });
 
   it('finds the model of a call in a form', async () => {
