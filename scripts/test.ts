@@ -9,6 +9,9 @@ import { ROOT } from './serve/build.ts';
  * some. It accepts the arguments of `vitest run`. Failures and counts are shown. All other output, such as expected
  * errors that the runtimes under test print, is written to a file.
  */
+/** Every file of a script under test is compiled once, not once per process. */
+process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compiled');
+
 const PROJECTS = ['unit', 'model', 'workers', 'e2e', 'large'];
 const LOG = process.env['TEST_LOG'] ?? join(ROOT, 'test.log');
 const log = createWriteStream(LOG);

@@ -14,7 +14,9 @@ export async function runToEnd(
   options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv; readonly input?: string },
 ): Promise<Ended> {
   const [first = '', ...args] = program;
-  const { cwd, env, input = '' } = options;
+  const { cwd, input = '' } = options;
+  const { NODE_COMPILE_CACHE } = process.env;
+  const env = { ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }), ...options.env };
   const child = spawn(first, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
   // One that ends without reading closes its end.
   child.stdin.on('error', () => undefined);
