@@ -11,6 +11,8 @@ import { ROOT } from './serve/build.ts';
  */
 /** Every file of a script under test is compiled once, not once per process. */
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compiled');
+/** Properties of the model are tried with 30 % of their histories. `npm run test:model` tries them with all. */
+process.env['MODEL_RUNS'] ??= '0.3';
 
 const PROJECTS = ['unit', 'model', 'workers', 'e2e', 'large'];
 const LOG = process.env['TEST_LOG'] ?? join(ROOT, 'test.log');

@@ -14,7 +14,7 @@ import {
   type Action,
 } from './actions.ts';
 import type { NaiveGroup } from './naive-group.ts';
-import { runs } from './runs.ts';
+import { enough, runs } from './runs.ts';
 import {
   scopeActionArb,
   scopeMemberActionArb,
@@ -95,7 +95,7 @@ test('in a busy group every turn is as the naive group says', () => {
     }),
     runs(1_500),
   );
-  expect(granted, 'what the histories grant').toBeGreaterThan(15_000);
+  expect(granted, 'what the histories grant').toBeGreaterThan(enough(15_000));
 });
 
 const memberHistoryArb = fc.array(memberActionArb, { maxLength: 80, size: 'max' });
@@ -110,7 +110,7 @@ test('a group of members decides as the naive group does, before resets and afte
     }),
     runs(1_000),
   );
-  expect(granted, 'what the histories grant').toBeGreaterThan(4_000);
+  expect(granted, 'what the histories grant').toBeGreaterThan(enough(4_000));
 });
 
 const crowdedHistoryArb = fc.array(crowdedActionArb, {
@@ -130,8 +130,8 @@ test('in a crowd callers are sent away to ask again later as the naive group say
     }),
     runs(150),
   );
-  expect(seen.far, 'who is sent away').toBeGreaterThan(100);
-  expect(seen.told, 'who is told a place far back at once').toBeGreaterThan(100);
+  expect(seen.far, 'who is sent away').toBeGreaterThan(enough(100));
+  expect(seen.told, 'who is told a place far back at once').toBeGreaterThan(enough(100));
 });
 
 test('when nobody comes any more and holders let go, everybody has an answer', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { someSettings } from '../../support/core-builders.ts';
-import { runs } from '../runs.ts';
+import { enough, runs } from '../runs.ts';
 import {
   anyActionArb,
   calmActionArb,
@@ -53,25 +53,25 @@ function totalOf(
 
 test('with an upstream that refuses nothing, limits are kept, used, and at rest', () => {
   const total = totalOf(historyOf(calmActionArb), 800);
-  expect(total.granted, 'what the histories grant').toBeGreaterThan(2_000);
-  expect(total.waitedForTime, 'who waits for time alone').toBeGreaterThan(1_000);
-  expect(total.refused, 'what is beyond a budget').toBeGreaterThan(200);
-  expect(total.overtook, 'who goes before a larger one').toBeGreaterThan(3);
-  expect(total.tooLarge, 'what never fits').toBeGreaterThan(100);
-  expect(total.resumed, 'who holds a lease across a reset').toBeGreaterThan(300);
-  expect(total.left, 'resets after which slots are unclaimed').toBeGreaterThan(100);
+  expect(total.granted, 'what the histories grant').toBeGreaterThan(enough(2_000));
+  expect(total.waitedForTime, 'who waits for time alone').toBeGreaterThan(enough(1_000));
+  expect(total.refused, 'what is beyond a budget').toBeGreaterThan(enough(200));
+  expect(total.overtook, 'who goes before a larger one').toBeGreaterThan(enough(3));
+  expect(total.tooLarge, 'what never fits').toBeGreaterThan(enough(100));
+  expect(total.resumed, 'who holds a lease across a reset').toBeGreaterThan(enough(300));
+  expect(total.left, 'resets after which slots are unclaimed').toBeGreaterThan(enough(100));
 });
 
 test('whatever the upstream says, and whatever is changed, limits are kept and come to rest', () => {
   const total = totalOf(anyHistoryArb, 500);
-  expect(total.granted, 'what the histories grant').toBeGreaterThan(1_500);
-  expect(total.stopped, 'who is let go by a pause').toBeGreaterThan(100);
+  expect(total.granted, 'what the histories grant').toBeGreaterThan(enough(1_500));
+  expect(total.stopped, 'who is let go by a pause').toBeGreaterThan(enough(100));
 });
 
 test('whichever models, tiers and keys the upstream refuses, limits are kept and come to rest', () => {
   const total = totalOf(historyOf(scopedActionArb), 250);
-  expect(total.granted, 'what the histories grant').toBeGreaterThan(700);
-  expect(total.scoped, 'what is granted beside narrower scopes').toBeGreaterThan(50);
+  expect(total.granted, 'what the histories grant').toBeGreaterThan(enough(700));
+  expect(total.scoped, 'what is granted beside narrower scopes').toBeGreaterThan(enough(50));
 });
 
 test('with an upstream that fails, only probes pass until it is back', () => {
@@ -79,8 +79,8 @@ test('with an upstream that fails, only probes pass until it is back', () => {
   const wide = { slotsMax: Infinity, isAdaptive: false };
   const wideArb = limitSettingsArb.map((settings) => ({ ...settings, ...wide }));
   const total = totalOf(historyOf(failingActionArb), 800, wideArb);
-  expect(total.opened, 'what happens while it is open').toBeGreaterThan(100);
-  expect(total.probed, 'how many probes there are').toBeGreaterThan(10);
+  expect(total.opened, 'what happens while it is open').toBeGreaterThan(enough(100));
+  expect(total.probed, 'how many probes there are').toBeGreaterThan(enough(10));
 });
 
 test('the same history brings the same answers', () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
-import { runs } from '../runs.ts';
+import { enough, runs } from '../runs.ts';
 import { SimulatorCaller, type Declined } from './caller.ts';
 import { Clock } from './clock.ts';
 import { start, type Process } from './process.ts';
@@ -143,5 +143,5 @@ test('every group decides as the naive group does, no call waits for ever, and n
     // In these histories two calls hold the slots that the other one waits for: before anything is known of the groups, and after.
     { ...runs<[number]>(150), examples: [[1_494_413_625], [947_426_290]] },
   );
-  expect(calls, 'calls of the histories').toBeGreaterThan(10_000);
+  expect(calls, 'calls of the histories').toBeGreaterThan(enough(10_000));
 });
