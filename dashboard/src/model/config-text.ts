@@ -1,10 +1,6 @@
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, stringify } from 'yaml';
 
-/**
- * Configuration as text. The YAML parser and the import are as large as the rest of the page, so this module is loaded
- * on demand.
- */
-export { applyImport, planImport } from '../../../packages/import/src/plan-import.ts';
+/** Configuration as text. The YAML parser is as large as the rest of the page, so this module is loaded on demand. */
 export { ConfigSyntaxError, parseConfigText } from '../../../src/config/parse-text.ts';
 
 export function yamlOf(document: unknown): string {

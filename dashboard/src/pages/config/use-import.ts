@@ -32,6 +32,9 @@ const NOT_READ: ImportState = {
   errors: [],
 };
 
+/** The importers of all formats are loaded when a text is imported. */
+const loadImporters = () => import('../../../../packages/import/src/plan-import.ts');
+
 /** Parses a text, previews its changes, and applies exactly those. */
 export function useImport() {
   const [state, setState] = useState<ImportState>({ kind: 'open' });
@@ -40,7 +43,7 @@ export function useImport() {
 
   const check = async (text: string, isAgain: boolean): Promise<ImportState> => {
     if (text.trim() === '') return { kind: 'wrong', message: NOTHING, errors: [] };
-    const { parseConfigText, lineOf, planImport, ConfigSyntaxError } =
+    const { parseConfigText, lineOf, ConfigSyntaxError } =
       await import('../../model/config-text.ts');
     let document: unknown;
     try {
@@ -49,6 +52,7 @@ export function useImport() {
       if (!(error instanceof ConfigSyntaxError)) throw error;
       return { kind: 'wrong', message: error.message, errors: [] };
     }
+    const { planImport } = await loadImporters();
     const plan = await planImport(api, document);
     if (!plan.ok) return refused(plan.problem, (path) => lineOf(text, path));
     return { kind: 'checked', plan, isAgain };
@@ -56,7 +60,7 @@ export function useImport() {
 
   const apply = async (text: string): Promise<ImportState> => {
     if (state.kind !== 'checked') return state;
-    const { applyImport } = await import('../../model/config-text.ts');
+    const { applyImport } = await loadImporters();
     const result = await applyImport(api, state.plan);
     if (result.ok) {
       say('Configuration imported.');
