@@ -16,7 +16,7 @@ import { BODY_MEMORY_MIB } from '../scripts/serve/body-memory.ts';
 import { ensureBuilt } from '../scripts/serve/build.ts';
 import { readCompatibility, workerdConfig } from '../scripts/serve/workerd-config.ts';
 import { startWorkerd } from '../scripts/serve/workerd.ts';
-import { buildAround } from './support/build-worker.ts';
+import { buildAround } from '../test/support/build-worker.ts';
 import { describePlace } from './support/place.ts';
 import { printTable, printVerdicts, type ReportVerdict } from './support/report.ts';
 import { median } from './support/rounds.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureBuilt } from '../../scripts/serve/build.ts';
-import { buildAround } from '../support/build-worker.ts';
+import { buildAround } from '../../test/support/build-worker.ts';
 import { printTable, type ReportVerdict } from '../support/report.ts';
 import { median, quantile } from '../support/rounds.ts';
 import { startHeadgate, type Subject } from '../support/subjects.ts';

@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readCompatibility, serviceName } from '../../scripts/serve/workerd-config.ts';
 import { startWorkerd } from '../../scripts/serve/workerd.ts';
-import { buildWorker } from './build-worker.ts';
+import { buildWorker } from '../../test/support/build-worker.ts';
 import type { Subject } from './subjects.ts';
 import { chatRequest } from './wire.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startServe, type Serve } from '../../scripts/serve/start-serve.ts';
-import { buildAround } from './build-worker.ts';
+import { buildAround } from '../../test/support/build-worker.ts';
 
 const COUNTING = {
   path: fileURLToPath(new URL('rows-worker.js', import.meta.url)),

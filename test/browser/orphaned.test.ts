@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LifecycleOpenCall } from '../e2e/support/lifecycle-call.ts';
 import { practiceConfig, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
-import { RESET_LEASE, resettableWorker } from '../e2e/support/resettable-worker.ts';
+import { RESET_LEASE, resettableWorker } from '../e2e/support/changed-worker.ts';
 import {
   expectAccessible,
   expectNoSidewaysScroll,

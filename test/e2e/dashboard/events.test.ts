@@ -1,6 +1,7 @@
 // The live feed over real sockets, behind serve's forwarder, as a browser's EventSource reads it.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { EventReader } from '../../support/event-reader.ts';
+import { changedWorker } from '../support/changed-worker.ts';
 import { openChat } from '../support/lifecycle-call.ts';
 import {
   practiceConfig,
@@ -9,9 +10,24 @@ import {
   type LifecycleStage,
 } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
-import { NOBODY_LOOKS, reportingWorker } from '../support/reporting-worker.ts';
 
 const WITHIN = { everyMs: 20 };
+
+/** Line of the log for when the hub of the dashboards tells a pool that nobody looks any more. */
+const NOBODY_LOOKS = 'feed wants nothing';
+
+/** Its hub logs what it answers to pools. */
+const reportingWorker = changedWorker(
+  'feed/feed-object.ts',
+  'FeedObject',
+  `const { push } = FeedObject.prototype;
+FeedObject.prototype.push = async function (...told) {
+  const wants = await push.apply(this, told);
+  console.log('feed wants ' + wants);
+  return wants;
+};
+`,
+);
 
 let stage: LifecycleStage;
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { CHECKS } from '../../../scripts/canary/checks.ts';
 import { reportSchema, type CanaryReport } from '../../../scripts/canary/report-schema.ts';
-import { RESET_LEASE, resettableWorker } from '../support/resettable-worker.ts';
+import { RESET_LEASE, resettableWorker } from '../support/changed-worker.ts';
 import { runScript, type Script } from '../support/lifecycle-script.ts';
 import {
   practiceConfig,

@@ -3,7 +3,7 @@ import { openChat } from '../support/lifecycle-call.ts';
 import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
-import { RESET_LEASE, resettableWorker } from '../support/resettable-worker.ts';
+import { RESET_LEASE, resettableWorker } from '../support/changed-worker.ts';
 
 /** Slots that two Workers were lent, to start calls on without asking; the upstream counts for itself. */
 

@@ -1,26 +1,21 @@
 // Every test that starts a Headgate fails if it says in its log that it broke an invariant.
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ensureBuilt } from '../../../scripts/serve/build.ts';
 import { takeViolations } from '../../support/violations.ts';
+import { changedWorker } from '../support/changed-worker.ts';
 import { openChat } from '../support/lifecycle-call.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
-const BREAKING = `
-const { note: headgateNote } = ViolationLog.prototype;
+const breakingWorker = changedWorker(
+  'group/observe/violation-log.ts',
+  'ViolationLog',
+  `const { note } = ViolationLog.prototype;
 ViolationLog.prototype.note = function (violations, ...rest) {
   violations.settled_twice = 1;
-  return headgateNote.call(this, violations, ...rest);
+  return note.call(this, violations, ...rest);
 };
-`;
-
-async function breakingWorker(folder: string): Promise<string> {
-  const path = join(folder, 'breaking-worker.js');
-  await writeFile(path, `${await readFile(await ensureBuilt(), 'utf8')}\n${BREAKING}`);
-  return path;
-}
+`,
+);
 
 it('a line of the log is found, whoever reads it', async () => {
   const stage = await startStage({ config: practiceConfig(1), module: breakingWorker });

@@ -4,7 +4,7 @@ import { openChat } from '../support/lifecycle-call.ts';
 import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
-import { RESET_LEASE, resettableWorker } from '../support/resettable-worker.ts';
+import { RESET_LEASE, resettableWorker } from '../support/changed-worker.ts';
 
 /** Calls that wait before the first slot comes free; a third of them in each lane. */
 const WAITING = 36;

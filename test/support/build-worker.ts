@@ -4,7 +4,7 @@ import { join, parse } from 'node:path';
 import { ROOT, WRANGLER } from '../../scripts/serve/build.ts';
 import { readCompatibility } from '../../scripts/serve/workerd-config.ts';
 
-/** Builds a Worker of the benchmark into a folder, of its module `main`; the answer is the built module's path. */
+/** Builds a Worker of the module `main` into a folder, and returns the path of the built module. */
 export async function buildWorker(main: string, dir: string): Promise<string> {
   const config = join(dir, 'wrangler.json');
   const { date, flags } = await readCompatibility();
@@ -14,7 +14,7 @@ export async function buildWorker(main: string, dir: string): Promise<string> {
   // As Headgate itself is built.
   await writeFile(config, JSON.stringify({ name, main, keep_names: false, ...compatibility }));
   const args = [WRANGLER, 'deploy', '--config', config, '--dry-run', '--outdir', dir];
-  const env = { ...process.env, WRANGLER_SEND_METRICS: 'false' };
+  const env = { ...process.env, NODE_ENV: 'production', WRANGLER_SEND_METRICS: 'false' };
   const built = spawnSync(process.execPath, args, { cwd: ROOT, env, encoding: 'utf8' });
   if (built.status !== 0) throw new Error(`The build failed:\n${built.stdout}${built.stderr}`);
   return join(dir, `${name}.js`);
