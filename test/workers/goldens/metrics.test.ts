@@ -29,6 +29,9 @@ const TIMED: ReadonlySet<string> = new Set(['near_limit', 'queue_growing', 'wait
 
 const KINDS = Object.keys(REFUSAL_KINDS) as RefusalKind[];
 
+/** Far more than an isolate waits with a report. */
+const QUIET_MS = 2_500;
+
 /** Keeps each case on one line. */
 const LINE_MAX = 1_000;
 
@@ -79,12 +82,16 @@ it('freezes the response for each reason', async () => {
 });
 
 it('freezes all metrics', async () => {
-  // Isolates report refusals with a delay.
+  // Isolates report with a delay.
   await until(async () => {
     await scrape();
     const reported = shapes.get('headgate_refusals_total')?.labels.get('reason');
     expect([...(reported ?? [])].toSorted()).toEqual(REASON_NAMES.toSorted());
   });
+  for (let before = -1; before !== countOfValues(); await scrape()) {
+    before = countOfValues();
+    await new Promise((resolve) => void setTimeout(resolve, QUIET_MS));
+  }
   const families = [...shapes].map(([name, { type, samples, labels }]) => {
     const shown = [...labels].map(([label, values]) => [label, orderedOf(label, values)] as const);
     return [name, { type, samples: [...samples].toSorted(), labels: Object.fromEntries(shown) }];
@@ -100,6 +107,11 @@ async function scrape(): Promise<void> {
   const response = await call('/metrics', { headers });
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
   for (const family of parseExposition(await response.text())) addShape(family);
+}
+
+function countOfValues(): number {
+  const labels = [...shapes.values()].flatMap((shape) => [...shape.labels.values()]);
+  return labels.reduce((count, values) => count + values.size, shapes.size);
 }
 
 function addShape({ name, type, help, samples: found }: ParsedFamily): void {

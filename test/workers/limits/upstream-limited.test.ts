@@ -29,7 +29,7 @@ async function usedUp(group = {}): Promise<LimitsStage> {
   const stage = await newStage({ group });
   await stage.strict.failNext('long_window');
   expect(await reportedBy(send(stage, 'first'))).toMatchObject({ status: 429, reason: null });
-  await untilGroup(stage, { in_use: 0 });
+  await untilGroup(stage, { in_use: 0, pause: expect.anything() });
   return stage;
 }
 
