@@ -1,14 +1,14 @@
+/**
+ * Runs the tests. `npm test` runs all except those that take minutes or need a browser, and `npm test -- PATH…` runs
+ * some. It accepts the arguments of `vitest run`. Failures and counts are shown. All other output, such as expected
+ * errors that the runtimes under test print, is written to a file.
+ */
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { parseCLI, startVitest } from 'vitest/node';
 import { ROOT } from './serve/build.ts';
 
-/**
- * Runs the tests. `npm test` runs all except those that take minutes or need a browser, and `npm test -- PATH…` runs
- * some. It accepts the arguments of `vitest run`. Failures and counts are shown. All other output, such as expected
- * errors that the runtimes under test print, is written to a file.
- */
 /** Every file of a script under test is compiled once, not once per process. */
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compiled');
 /** Properties of the model are tried with 30 % of their histories. `npm run test:model` tries them with all. */
