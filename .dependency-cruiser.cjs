@@ -76,17 +76,24 @@ module.exports = {
       to: { pathNot: '^src/core/(words|parts)/' },
     },
     {
-      name: 'dashboard-knows-the-contract-and-its-syntax',
+      name: 'dashboard-knows-the-contract-its-syntax-and-the-admin-client',
       severity: 'error',
-      from: { path: '^dashboard/' },
-      to: { path: '^src/', pathNot: '^src/(contract|core|config)/' },
+      from: { path: '^dashboard/', pathNot: '^dashboard/api-docs/' },
+      to: { path: '^src/', pathNot: '^src/((contract|core|config)/|admin/client[.]ts$)' },
+    },
+    {
+      // The dashboard and the CLI load the client, and neither handlers nor schemas.
+      name: 'admin-client-imports-types-alone',
+      severity: 'error',
+      from: { path: '^src/admin/client[.]ts$' },
+      to: { dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'import-knows-the-contract-and-its-checks',
       severity: 'error',
       from: { path: '^packages/import/' },
       to: {
-        pathNot: '^(node_modules/)?(packages/import/|src/(core|contract|runtime|upstream|providers|routing|config)/|zod/)',
+        pathNot: '^(node_modules/)?(packages/import/|src/(core|contract|runtime|upstream|providers|routing|config)/|src/admin/client[.]ts$|zod/)',
       },
     },
     {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { problemSchema } from '../../src/contract/admin/answer-schemas.ts';
+import { problemSchema } from '../../src/contract/problem.ts';
 import {
   leaseAnswerSchema,
   leaseRequestSchema,

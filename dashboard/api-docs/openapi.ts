@@ -1,13 +1,9 @@
 import * as z from 'zod';
-import {
-  adminKeyInfoSchema,
-  keySchema,
-  problemSchema,
-  sessionSchema,
-  testedSchema,
-  upstreamDetailSchema,
-  upstreamInfoSchema,
-} from '../../src/contract/admin/answer-schemas.ts';
+import { adminKeyInfoSchema, sessionSchema } from '../../src/admin/resources/access.ts';
+import { keySchema } from '../../src/admin/resources/keys.ts';
+import { problemSchema } from '../../src/contract/problem.ts';
+import { testedSchema } from '../../src/admin/resources/tester.ts';
+import { upstreamDetailSchema, upstreamInfoSchema } from '../../src/admin/upstream-view.ts';
 import { suggestionSchema } from '../../src/contract/admin/suggestion-schemas.ts';
 import { auditEntrySchema } from '../../src/contract/audit.ts';
 import { autoGroupSchema, groupSchema } from '../../src/contract/config/group.ts';
@@ -18,27 +14,23 @@ import {
   feedGroupsSchema,
   feedSnapshotSchema,
 } from '../../src/contract/admin/feed-events.ts';
-import { groupDocumentSchema } from '../../src/contract/admin/group-routes.ts';
-import { keyDocumentSchema } from '../../src/contract/admin/key-documents.ts';
-import {
-  testedCallSchema,
-  upstreamDocumentSchema,
-} from '../../src/contract/admin/config-routes.ts';
-import {
-  decisionSchema,
-  historyPointSchema,
-  markerSchema,
-} from '../../src/contract/admin/observation-schemas.ts';
+import { groupDocumentSchema } from '../../src/admin/resources/groups.ts';
+import { keyDocumentSchema } from '../../src/contract/config/keys.ts';
+import { testedCallSchema } from '../../src/admin/resources/tester.ts';
+import { upstreamDocumentSchema } from '../../src/admin/resources/upstreams.ts';
+import { decisionSchema } from '../../src/admin/resources/decisions.ts';
+import { historyPointSchema } from '../../src/admin/resources/history.ts';
+import { markerSchema } from '../../src/admin/history-events.ts';
 import { warningSchema } from '../../src/contract/warnings.ts';
-import type { AdminRoute } from '../../src/contract/admin/route.ts';
-import { ADMIN_ROUTES } from '../../src/contract/admin/routes.ts';
-import { shownTeamSchema } from '../../src/contract/admin/team-routes.ts';
+import type { AdminRoute } from '../../src/admin/route.ts';
+import { ADMIN_ROUTES } from '../../src/admin/routes.ts';
+import { shownTeamSchema } from '../../src/admin/resources/teams.ts';
 import {
   groupStatusSchema,
   leaseSchema,
   waiterSchema,
 } from '../../src/contract/admin/status-schemas.ts';
-import { rollbackSchema } from '../../src/contract/admin/version-routes.ts';
+import { rollbackSchema } from '../../src/admin/resources/versions.ts';
 
 /** The part of https://spec.openapis.org/oas/v3.1.0 in use here. Its schemas are JSON Schema 2020-12. */
 export interface OpenApiDocument {
@@ -145,17 +137,17 @@ const INFO = {
 export function openApiDocument(): OpenApiDocument {
   const answers = new SchemaSet('output', NAMED_ANSWERS);
   const bodies = new SchemaSet('input', NAMED_BODIES);
-  const all = Object.entries(ADMIN_ROUTES) satisfies [string, AdminRoute][];
-  for (const [, route] of all as [string, AdminRoute][]) {
+  const all = Object.entries<AdminRoute>(ADMIN_ROUTES);
+  for (const [, route] of all) {
     if (route.body !== undefined) bodies.add(route.body);
     for (const answer of Object.values(route.answers)) if (answer !== 'text') answers.add(answer);
   }
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
-  for (const [name, route] of all as [string, AdminRoute][]) {
+  for (const [name, route] of all) {
     const methods = (paths[route.path] ??= {});
     methods[route.method.toLowerCase()] = operation(name, route, answers, bodies);
   }
-  const tags = [...new Set((all as [string, AdminRoute][]).map(([, { tag }]) => tag))];
+  const tags = [...new Set(all.map(([, { tag }]) => tag))];
   return {
     openapi: '3.1.0',
     info: INFO,

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import type { problemSchema } from '../../src/contract/admin/answer-schemas.ts';
-import { createAdminClient } from '../../src/contract/admin/client.ts';
+import type { problemSchema } from '../../src/contract/problem.ts';
+import { createAdminClient } from '../../src/admin/client.ts';
 
 /** Error body of every admin route (RFC 9457). */
 export type Problem = z.output<typeof problemSchema>;

@@ -1,6 +1,4 @@
-import type * as z from 'zod';
-import type { AdminClient } from '../../src/contract/admin/client.ts';
-import type { groupDocumentSchema } from '../../src/contract/admin/group-routes.ts';
+import type { AdminClient, AdminRequest } from '../../src/admin/client.ts';
 import type { GroupStatus } from '../../src/contract/admin/status-schemas.ts';
 import {
   CANARY_GROUP_PREFIX,
@@ -12,7 +10,7 @@ import { until } from './wait.ts';
 /** Maximum time until closed calls have left the queue. */
 const EMPTY_WITHIN_MS = 10_000;
 
-export type GroupBody = z.input<typeof groupDocumentSchema>;
+export type GroupBody = AdminRequest<'PUT /groups/{name}'>['body'];
 
 export interface CanaryGroup {
   readonly name: string;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AdminClient } from '../../src/contract/admin/client.ts';
+import type { AdminClient } from '../../src/admin/client.ts';
 import { nameOf } from './call.ts';
 import { skipped, type Check, type CheckOutcome } from './check.ts';
 import * as groups from './groups.ts';

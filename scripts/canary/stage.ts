@@ -1,6 +1,6 @@
 import { Agent as HttpAgent, type Agent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import type { AdminClient } from '../../src/contract/admin/client.ts';
+import type { AdminClient } from '../../src/admin/client.ts';
 import type { GroupStatus } from '../../src/contract/admin/status-schemas.ts';
 import { openCall, type CanaryCallEnd, type CallOptions, type OpenCall } from './call.ts';
 import { bodyOf, canaryGroup, statusOf, type CanaryGroup } from './groups.ts';

@@ -1,5 +1,5 @@
-import type { AdminClient } from '../../src/contract/admin/client.ts';
-import { createAdminClient } from '../../src/contract/admin/client.ts';
+import type { AdminClient } from '../../src/admin/client.ts';
+import { createAdminClient } from '../../src/admin/client.ts';
 import type { SentRequests } from './sent.ts';
 
 export interface CanaryTarget {

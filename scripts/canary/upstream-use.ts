@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { AdminClient } from '../../src/contract/admin/client.ts';
+import type { AdminClient } from '../../src/admin/client.ts';
 import { bodyOf, type CanaryGroup, type GroupBody } from './groups.ts';
 import type { CanaryTarget } from './target.ts';
 

@@ -1,5 +1,5 @@
 import { fstatSync, openSync, closeSync, readFileSync } from 'node:fs';
-import { createAdminClient, type AdminClient } from '../../src/contract/admin/client.ts';
+import { createAdminClient, type AdminClient } from '../../src/admin/client.ts';
 import { cleanSecret } from '../../src/runtime/secrets.ts';
 import { nearestNames } from '../../src/config/nearest-names.ts';
 import { EXIT, exitOfStatus, CommandFailure, TooLate } from './failure.ts';

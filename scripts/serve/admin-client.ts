@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isForeign } from '../../packages/import/src/import-config.ts';
 import { applyImport, planImport } from '../../packages/import/src/plan-import.ts';
 import { parseConfigText } from '../../src/config/parse-text.ts';
-import { createAdminClient } from '../../src/contract/admin/client.ts';
+import { createAdminClient } from '../../src/admin/client.ts';
 
 /** The Worker rejected a configuration. The message is the Worker's own. */
 export class ConfigRefused extends Error {

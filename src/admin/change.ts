@@ -1,32 +1,32 @@
-import { listItems } from '../runtime/header-value.ts';
-import type { Config } from '../contract/config/config.ts';
-import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
-import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
-import { ownKeyWarnings } from '../config/check/access.ts';
-import { readOwnDocument } from '../config/own-config.ts';
+import { etag, invalid } from './route.ts';
+import { ProblemError } from './problem.ts';
+import { lockoutWarnings } from './lockout.ts';
+import type { AdminContext } from './context.ts';
+import {
+  type LastHourEffect,
+  NOTHING_REFUSED,
+  refusalWarnings,
+  refusedOrNothing,
+} from './calls-refused.ts';
 import {
   membersWithoutSecret,
   refusedSecrets,
   secretFault,
   withoutSecret,
 } from '../runtime/secrets.ts';
-import { checkConfig, type CheckOptions } from '../config/check-config.ts';
-import { rankErrors } from '../config/check/groups.ts';
-import type { FieldError } from '../config/field-error.ts';
+import { listItems } from '../runtime/header-value.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { type Env, directoryOf, jurisdictionOf } from '../env.ts';
+import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
+import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
+import type { Config } from '../contract/config/config.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
-import type { AdminContext } from './context.ts';
-import {
-  NOTHING_REFUSED,
-  refusalWarnings,
-  refusedOrNothing,
-  type LastHourEffect,
-} from './calls-refused.ts';
-import { lockoutWarnings } from './lockout.ts';
-import { ProblemError } from './problem.ts';
-import { etag, invalid } from './serve.ts';
-import { currentSnapshot } from './snapshot.ts';
+import { readOwnDocument } from '../config/own-config.ts';
+import type { FieldError } from '../config/field-error.ts';
+import { rankErrors } from '../config/check/groups.ts';
+import { ownKeyWarnings } from '../config/check/access.ts';
+import { type CheckOptions, checkConfig } from '../config/check-config.ts';
 
 /** Maximum rounds of read, edit and replace if concurrent changes interfere. */
 const ATTEMPTS = 5;
@@ -213,4 +213,28 @@ function changedMeanwhile(version: number): ProblemError {
 /** Logs an action that does not change the configuration in the audit log. */
 export async function note(context: AdminContext, action: string): Promise<void> {
   await directoryOf(context.env).note(context.get('who').actor, action);
+}
+
+/** Applies a JSON merge patch (RFC 7396): null removes a field, objects are merged, and other values replace. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged = new Map(Object.entries(isObject(target) ? target : {}));
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(name);
+    else merged.set(name, mergePatch(merged.get(name), value));
+  }
+  return Object.fromEntries(merged);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Reads the current configuration. Admin routes never use a copy. */
+export async function currentSnapshot(env: Env): Promise<ConfigSnapshot> {
+  const snapshot = await directoryOf(env).snapshot(null);
+  if (snapshot === null) {
+    throw new ProblemError(503, 'The directory returned no configuration. Retry later.');
+  }
+  return snapshot;
 }

@@ -2,7 +2,7 @@ import { closedLeaseWarnings, leaseUsageWarnings } from '../config/check/access.
 import { networkWarnings, socketWarnings } from '../config/check/upstreams.ts';
 import { readOwnDocument } from '../config/own-config.ts';
 import type { ChangeResult, Edit } from './change.ts';
-import { invalid } from './serve.ts';
+import { invalid } from './route.ts';
 
 interface ImportEdit {
   readonly edit: Edit;

@@ -1,6 +1,6 @@
-import type { FieldError } from '../config/field-error.ts';
-import { logEvent } from '../runtime/log.ts';
 import type { SecretFault } from '../runtime/secrets.ts';
+import { logEvent } from '../runtime/log.ts';
+import type { FieldError } from '../config/field-error.ts';
 
 const TITLES = {
   400: 'Unreadable request',

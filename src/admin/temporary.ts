@@ -1,13 +1,39 @@
-import type * as z from 'zod';
-import { fieldsBetween } from '../config/document-changes.ts';
-import { FOR_S_MAX, type untilSchema } from '../contract/admin/until.ts';
-import type { Config, GroupConfig } from '../contract/config/config.ts';
-import type { TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
+import * as z from 'zod';
+import { invalid } from './route.ts';
 import { settingsOf } from '../routing/auto-groups.ts';
-import { invalid } from './serve.ts';
+import type { TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+import { fieldsBetween } from '../config/document-changes.ts';
+
+/** Maximum duration of a temporary change: a month. */
+export const FOR_S_MAX = 31 * 86_400;
+
+const untilField = z.iso
+  .datetime({ error: 'expected a UTC time such as 2026-11-20T10:00:00Z' })
+  .optional()
+  .describe(
+    'Time at which the change reverts automatically, in UTC, at most a month ahead. Absent means that it is permanent, unless `for_s` is given.',
+  );
+
+const FOR_S = {
+  description: 'Duration after which the change reverts, in place of `until`.',
+  unit: 's',
+};
+
+export const untilQuery = z.strictObject({
+  until: untilField,
+  for_s: z.coerce.number().int().min(1).max(FOR_S_MAX).optional().meta(FOR_S),
+});
+
+/** Body of a change that can be temporary and has no other fields. */
+export const untilSchema = z.strictObject({
+  until: untilField,
+  for_s: z.int().min(1).max(FOR_S_MAX).optional().meta(FOR_S),
+});
 
 /** Maximum fields of a temporary change, and characters of all their values. Each field is stored in its own row. */
 const FIELDS_MAX = 50;
+
 const CHARACTERS_MAX = 64_000;
 
 export interface ChangeSpan {

@@ -28,13 +28,18 @@ export async function secretHash(secret: string): Promise<string> {
   return `sha256:${toHex(await crypto.subtle.digest('SHA-256', encoder.encode(secret)))}`;
 }
 
+/** Also typed where the types of other runtimes are in use, which lack the comparison. */
+const subtle: typeof crypto.subtle & {
+  timingSafeEqual(left: Uint8Array, right: Uint8Array): boolean;
+} = crypto.subtle as never;
+
 /**
  * Compares two hashes of secrets in constant time. Hashes have one length, so timing reveals neither the length of a
  * secret nor the position of the first difference.
  */
 export function isSameHash(a: string, b: string): boolean {
   const [left, right] = [encoder.encode(a), encoder.encode(b)];
-  return left.byteLength === right.byteLength && crypto.subtle.timingSafeEqual(left, right);
+  return left.byteLength === right.byteLength && subtle.timingSafeEqual(left, right);
 }
 
 /** Returns the hash of a gateway key as the configuration lists it. The result is cached. */

@@ -1,12 +1,10 @@
-import type * as z from 'zod';
-import type { decisionSchema } from '../../../src/contract/admin/observation-schemas.ts';
-import type { Frozen } from '../../../src/contract/frozen.ts';
+import type { AnswerAt } from '../../../src/admin/client.ts';
 import type { Rejection } from '../../../src/core/words/rejection.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import type { PassedOver, PlacedBy, WaitCause } from '../../../src/core/parts/decision-log.ts';
 import { count, duration, plural, usd } from '../format.ts';
 
-export type DecisionView = Frozen<z.output<typeof decisionSchema>>;
+export type DecisionView = AnswerAt<'GET /groups/{name}/decisions'>['decisions'][number];
 
 export const WAIT_WORDS: Readonly<Record<WaitCause, string>> = {
   operator_pause: 'paused by an operator',

@@ -1,8 +1,7 @@
-import type * as z from 'zod';
-import type { costsSchema } from '../../../src/contract/admin/cost-routes.ts';
+import type { AnswerAt } from '../../../src/admin/client.ts';
 import { count, usd } from '../format.ts';
 
-export type CostsView = z.output<typeof costsSchema>;
+export type CostsView = AnswerAt<'GET /costs'>;
 export type CostRowView = CostsView['rows'][number];
 export type CostBudget = NonNullable<CostRowView['budget']>;
 

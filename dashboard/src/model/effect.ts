@@ -1,12 +1,9 @@
-import type * as z from 'zod';
-import type { groupPreviewSchema } from '../../../src/contract/admin/preview-routes.ts';
-import type { RouteAt } from '../../../src/contract/admin/client.ts';
-import type { RouteAnswer } from '../../../src/contract/admin/route.ts';
+import type { AnswerAt } from '../../../src/admin/client.ts';
 import { count, duration, plural } from '../format.ts';
 
-export type ChangePreview = RouteAnswer<RouteAt['POST /keys/{id}/preview']>['body'];
+export type ChangePreview = AnswerAt<'POST /keys/{id}/preview'>;
 
-export type GroupPreview = z.output<typeof groupPreviewSchema>;
+export type GroupPreview = AnswerAt<'POST /groups/{name}/preview'>;
 
 /** Effect of a change on one group. A rollback preview does not report other groups. */
 export type ChangeOfGroup = Pick<GroupPreview, 'now' | 'last_hour'> &

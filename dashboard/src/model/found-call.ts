@@ -1,10 +1,8 @@
-import type * as z from 'zod';
-import type { callSchema } from '../../../src/contract/admin/observation-schemas.ts';
-import type { Frozen } from '../../../src/contract/frozen.ts';
+import type { AnswerAt } from '../../../src/admin/client.ts';
 import { refusalWords, WAIT_WORDS } from './call-words.ts';
 import { scopeWords } from './scope-words.ts';
 
-export type FoundCall = Frozen<z.output<typeof callSchema>>;
+export type FoundCall = AnswerAt<'GET /calls'>['calls'][number];
 
 export const OUTCOMES: Readonly<Record<FoundCall['outcome'], string>> = {
   success: '✓ answered',

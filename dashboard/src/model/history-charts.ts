@@ -1,24 +1,20 @@
-import type * as z from 'zod';
-import type {
-  historyPointSchema,
-  historySchema,
-  markerSchema,
-} from '../../../src/contract/admin/observation-schemas.ts';
-import type { Frozen } from '../../../src/contract/frozen.ts';
+import type { AnswerAt } from '../../../src/admin/client.ts';
 import { clock, count, duration, usd } from '../format.ts';
 import { WAIT_WORDS } from './call-words.ts';
 
-type HistoryPointView = Frozen<z.output<typeof historyPointSchema>>;
+type GroupHistory = AnswerAt<'GET /groups/{name}/history'>;
+
+type HistoryPointView = GroupHistory['points'][number];
 
 /** An event of a group, drawn as a line across its charts. */
-export type HistoryMarker = z.output<typeof markerSchema>;
+export type HistoryMarker = GroupHistory['markers'][number];
 
-export type HistoryView = Pick<z.output<typeof historySchema>, 'from' | 'to' | 'step_s'> & {
+export type HistoryView = Pick<GroupHistory, 'from' | 'to' | 'step_s'> & {
   readonly points: readonly HistoryPointView[];
   readonly gaps: readonly Pick<ChartsGap, 'from' | 'to' | 'why'>[];
 };
 
-type ChartsGap = Frozen<z.output<typeof historySchema>>['gaps'][number];
+type ChartsGap = GroupHistory['gaps'][number];
 
 export interface ChartLine {
   readonly label: string;

@@ -1,11 +1,11 @@
+import type { AnswerAt } from '../../../src/admin/client.ts';
 import type * as z from 'zod';
-import type { keySchema } from '../../../src/contract/admin/answer-schemas.ts';
 import type { auditEntrySchema } from '../../../src/contract/audit.ts';
-import { keyDocumentSchema } from '../../../src/contract/admin/key-documents.ts';
+import { keyDocumentSchema } from '../../../src/contract/config/keys.ts';
 import { count, usd } from '../format.ts';
 import type { EditedDocument } from './document.ts';
 
-export type Key = z.output<typeof keySchema>;
+export type Key = AnswerAt<'GET /keys/{id}'>;
 export const BLANK_KEY: EditedDocument = { ...keyDocumentSchema.parse({ id: 'new' }), id: '' };
 
 const OWN = Object.keys(keyDocumentSchema.shape);

@@ -1,12 +1,11 @@
-import type * as z from 'zod';
-import type { shownTeamSchema } from '../../../src/contract/admin/team-routes.ts';
+import type { AnswerAt } from '../../../src/admin/client.ts';
 import { teamSchema } from '../../../src/contract/config/keys.ts';
 import type { CostRowView } from './costs.ts';
 import type { EditedDocument } from './document.ts';
 import type { FieldSection } from './field-words.ts';
 import { KEY_SECTIONS } from './key-fields.ts';
 
-export type Team = z.output<typeof shownTeamSchema>;
+export type Team = AnswerAt<'GET /teams/{id}'>;
 
 /** All editable fields of a team, with labels. A test compares them with the schema. */
 export const TEAM_SECTIONS: readonly FieldSection[] = [

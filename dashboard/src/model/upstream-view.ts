@@ -1,10 +1,10 @@
+import type { AnswerAt } from '../../../src/admin/client.ts';
 import type * as z from 'zod';
-import type { upstreamInfoSchema } from '../../../src/contract/admin/answer-schemas.ts';
 import type { Frozen } from '../../../src/contract/frozen.ts';
 import type { groupStatusSchema } from '../../../src/contract/admin/status-schemas.ts';
 import { listWords } from './scope-words.ts';
 import type { SeenLimits, Suggestion } from './suggestions.ts';
-type Info = z.output<typeof upstreamInfoSchema>;
+type Info = AnswerAt<'GET /upstreams'>['upstreams'][number];
 
 export type LastRefusalView = Frozen<NonNullable<Info['calls']>['last_refusals'][number]>;
 

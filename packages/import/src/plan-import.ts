@@ -1,15 +1,13 @@
 import type * as z from 'zod';
 import type { Frozen } from '../../../src/contract/frozen.ts';
 import { ticked, type FieldError } from '../../../src/config/field-error.ts';
-import type { problemSchema } from '../../../src/contract/admin/answer-schemas.ts';
-import type { AdminClient } from '../../../src/contract/admin/client.ts';
-import type { RouteAnswer } from '../../../src/contract/admin/route.ts';
-import type { AdminRoutes } from '../../../src/contract/admin/routes.ts';
+import type { problemSchema } from '../../../src/contract/problem.ts';
+import type { AdminClient, AnswerAt } from '../../../src/admin/client.ts';
 import type { Config, UpstreamConfig } from '../../../src/contract/config/config.ts';
 import { importConfig, isForeign, omissionTexts, prunings } from './import-config.ts';
 import { keepKnownCaps } from './known-caps.ts';
 
-export type ConfigPreview = RouteAnswer<AdminRoutes['previewConfig']>['body'];
+export type ConfigPreview = AnswerAt<'POST /config/preview'>;
 
 type FrozenUpstream = Frozen<UpstreamConfig>;
 

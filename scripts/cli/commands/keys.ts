@@ -1,4 +1,4 @@
-import type { AdminRequest } from '../../../src/contract/admin/client.ts';
+import type { AdminRequest } from '../../../src/admin/client.ts';
 import { plural } from '../../../src/core/words/figures.ts';
 import { isConfirmed } from './config.ts';
 import { EXIT, type ExitCode } from '../failure.ts';

@@ -85,7 +85,7 @@ async function keysOf(team: string, freshMs: number): Promise<KeySet> {
   }
   const answer = await within(KEYS_TIMEOUT_MS, fetch(`${team}/cdn-cgi/access/certs`));
   if (!answer.ok) throw new Error('The keys of Cloudflare Access could not be read.');
-  const keys = await answer.json<JSONWebKeySet>();
+  const keys = (await answer.json()) as JSONWebKeySet;
   // It throws if they are malformed, so that only valid keys are cached.
   const set = createLocalJWKSet(keys);
   known = { team, keys, atMs: steadyClock.now() };

@@ -27,7 +27,7 @@ export interface SignedInActor extends Pick<Actor, 'actor' | 'role'> {
  * Derives the key that signs sessions from the stored key and `ADMIN_TOKEN`. A copy of the stored data cannot sign
  * sessions, and a new token ends all of them. null if no token is set, which disables the admin routes.
  */
-async function signingKey(env: Env, { sessionKey }: AdminAccess): Promise<CryptoKey | null> {
+async function signingKey(env: Env, { sessionKey }: AdminAccess) {
   const token = readSecret(env, 'ADMIN_TOKEN');
   if (token === null) return null;
   const material = await crypto.subtle.importKey('raw', encoder.encode(token), 'HKDF', false, [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { gapsIn, type PoolLifetime } from '../../../src/admin/history-gaps.ts';
-import type { Marker } from '../../../src/admin/history-markers.ts';
+import { gapsIn, type PoolLifetime } from '../../../src/admin/history-events.ts';
+import type { Marker } from '../../../src/admin/history-events.ts';
 import type { HistoryPoint, PoolHistory } from '../../../src/contract/history.ts';
 import type { PoolReply } from '../../../src/overview/pools.ts';
 

@@ -1,7 +1,7 @@
 // Pages of lists: every item once, in order, whatever the size of a page.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { pageByName } from '../../../src/admin/pages.ts';
+import { pageByName } from '../../../src/admin/shapes.ts';
 
 it('pages put together are the whole list, sorted', () => {
   fc.assert(

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { FEED_EVENTS } from '../../../src/contract/admin/feed-events.ts';
 import { openApiDocument } from '../../../dashboard/api-docs/openapi.ts';
-import type { AdminRoute } from '../../../src/contract/admin/route.ts';
-import { ADMIN_ROUTES } from '../../../src/contract/admin/routes.ts';
+import type { AdminRoute } from '../../../src/admin/route.ts';
+import { ADMIN_ROUTES } from '../../../src/admin/routes.ts';
 import { callerStatusSchema } from '../../../src/contract/caller-status.ts';
 import { configSchema } from '../../../src/contract/config/config.ts';
 import * as leases from '../../../src/contract/leases.ts';

@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  adminKeyDocumentSchema,
-  keyDocumentSchema,
-} from '../../../src/contract/admin/key-documents.ts';
-import { KEY_ROUTES } from '../../../src/contract/admin/key-routes.ts';
+import { adminKeyDocumentSchema, keyDocumentSchema } from '../../../src/contract/config/keys.ts';
+import { KEY_ROUTES } from '../../../src/admin/resources/keys.ts';
 import { gatewayKeySchema } from '../../../src/contract/config/keys.ts';
 import { withValue } from '../../../dashboard/src/model/document.ts';
 import { check } from '../../../dashboard/src/model/field-errors.ts';

@@ -1,8 +1,8 @@
 // The table of routes in docs/admin-api.md against the routes themselves: addresses and roles.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { AdminRoute } from '../../../src/contract/admin/route.ts';
-import { ADMIN_ROUTES } from '../../../src/contract/admin/routes.ts';
+import type { AdminRoute } from '../../../src/admin/route.ts';
+import { ADMIN_ROUTES } from '../../../src/admin/routes.ts';
 
 /** Addresses of a cell, as in `PUT`, `DELETE /a/{id}`, `/b`: a lone method is of the next path, a lone path of the method before. */
 function addressesIn(cell: string): string[] {

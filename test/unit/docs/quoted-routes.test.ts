@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { parseArgsStringToArgv } from 'string-argv';
 import { expect, it } from 'vitest';
-import type { AdminRoute } from '../../../src/contract/admin/route.ts';
-import { ADMIN_ROUTES } from '../../../src/contract/admin/routes.ts';
+import type { AdminRoute } from '../../../src/admin/route.ts';
+import { ADMIN_ROUTES } from '../../../src/admin/routes.ts';
 import { leasesOpenApi } from '../../../dashboard/api-docs/leases-openapi.ts';
 import { QUOTING_PAGES, quotesOf } from './pages.ts';
 

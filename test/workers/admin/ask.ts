@@ -1,4 +1,4 @@
-import { createAdminClient, type AdminClient } from '../../../src/contract/admin/client.ts';
+import { createAdminClient, type AdminClient } from '../../../src/admin/client.ts';
 import { noteVersion, worker } from '../support/worker.ts';
 
 const ORIGIN = 'https://headgate.test';

@@ -1,6 +1,6 @@
 // Switching automatic groups over the admin API: what is stored, answered, refused and shown.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { historySchema } from '../../../src/contract/admin/observation-schemas.ts';
+import { historySchema } from '../../../src/admin/resources/history.ts';
 import { admin, importForeign } from '../support/worker.ts';
 
 const GROUP = 'auto:zai/glm-5.1';

@@ -1,4 +1,4 @@
-import type { AdminRequest } from '../../../src/contract/admin/client.ts';
+import type { AdminRequest } from '../../../src/admin/client.ts';
 import { isolateConfig } from '../../../src/config/isolate-config.ts';
 import type { Strict } from '../support/strict.ts';
 import { chat, configure, env } from '../support/worker.ts';

@@ -1,6 +1,6 @@
 // What a change would do, told without making it: against the change itself, with calls that really wait.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { groupPreviewSchema } from '../../../src/contract/admin/preview-routes.ts';
+import { groupPreviewSchema } from '../../../src/admin/resources/previews.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { NO_COOLDOWN, pool, queueUp, request, take } from '../support/pool.ts';
 import { planImport } from '../../../packages/import/src/plan-import.ts';

@@ -1,7 +1,7 @@
 // The streams of the live feed by themselves: who is let go, and when.
 import { describe, expect, it, vi } from 'vitest';
 import { Reader } from '../../../src/feed/reader.ts';
-import { whileAllowed } from '../../../src/admin/while-allowed.ts';
+import { whileAllowed } from '../../../src/admin/resources/events.ts';
 import { until } from '../support/worker.ts';
 
 const KIB = new Uint8Array(1_024);

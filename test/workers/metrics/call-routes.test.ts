@@ -1,6 +1,6 @@
 /** Calls of all groups over the admin API: by whatever name somebody has, from calls through the Worker. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { callsSchema } from '../../../src/contract/admin/observation-schemas.ts';
+import { callsSchema } from '../../../src/admin/resources/calls.ts';
 import { POOL_IDLE_MS } from '../../../src/contract/rpc/group-rpc.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
 import { directoryOf } from '../../../src/env.ts';

@@ -1,10 +1,7 @@
 /** History, decisions and warnings of a group over the admin API, with real calls through the Worker. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import {
-  decisionsSchema,
-  historySchema,
-  warningsSchema,
-} from '../../../src/contract/admin/observation-schemas.ts';
+import { decisionsSchema, warningsSchema } from '../../../src/admin/resources/decisions.ts';
+import { historySchema } from '../../../src/admin/resources/history.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { NO_COOLDOWN, pool, request, take, untilStatus } from '../support/pool.ts';

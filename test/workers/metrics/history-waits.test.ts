@@ -1,6 +1,6 @@
 /** Why calls waited, whose they were, and minutes of which nothing is known: what a history tells of yesterday. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { historySchema } from '../../../src/contract/admin/observation-schemas.ts';
+import { historySchema } from '../../../src/admin/resources/history.ts';
 import { MINUTE_MS } from '../../../src/contract/history.ts';
 import { directoryOf } from '../../../src/env.ts';
 import {

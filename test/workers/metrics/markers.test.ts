@@ -1,6 +1,7 @@
 /** Markers of a group's history: what operators did, what the upstream made of it, and resets. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { callsSchema, historySchema } from '../../../src/contract/admin/observation-schemas.ts';
+import { callsSchema } from '../../../src/admin/resources/calls.ts';
+import { historySchema } from '../../../src/admin/resources/history.ts';
 import { POOL_MARKERS_MAX } from '../../../src/contract/history.ts';
 import { SERVED, type UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { steadyClock } from '../../../src/runtime/clock.ts';

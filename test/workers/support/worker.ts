@@ -1,7 +1,7 @@
 import { env as bindings, exports } from 'cloudflare:workers';
 import { vi } from 'vitest';
 import { applyImport, planImport } from '../../../packages/import/src/plan-import.ts';
-import { createAdminClient } from '../../../src/contract/admin/client.ts';
+import { createAdminClient } from '../../../src/admin/client.ts';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import type { Env } from '../../../src/env.ts';
 import { isolateConfig } from '../../../src/config/isolate-config.ts';

@@ -1,11 +1,10 @@
+import type { AnswerAt } from '../../../../src/admin/client.ts';
 import { useState } from 'preact/hooks';
-import type * as z from 'zod';
-import type { PREVIEW_ROUTES } from '../../../../src/contract/admin/preview-routes.ts';
 import { api } from '../../api.ts';
 import type { RollbackTarget } from '../../model/rollback-target.ts';
 import { say } from '../../ui/toasts.tsx';
 
-export type RollbackPreview = z.output<(typeof PREVIEW_ROUTES.previewConfig.answers)[200]>;
+export type RollbackPreview = AnswerAt<'POST /config/preview'>;
 
 interface RollbackCheck {
   readonly target: RollbackTarget;

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { adminKeyDocumentSchema } from '../../../../src/contract/admin/key-documents.ts';
+import { adminKeyDocumentSchema } from '../../../../src/contract/config/keys.ts';
 import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
 import { api } from '../../api.ts';

@@ -1,4 +1,4 @@
-import { keyDocumentSchema } from '../../../../src/contract/admin/key-documents.ts';
+import { keyDocumentSchema } from '../../../../src/contract/config/keys.ts';
 import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
 import { api } from '../../api.ts';

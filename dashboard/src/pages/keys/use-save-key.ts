@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type * as z from 'zod';
-import type { keyDocumentSchema } from '../../../../src/contract/admin/key-documents.ts';
+import type { keyDocumentSchema } from '../../../../src/contract/config/keys.ts';
 import { api, type Problem } from '../../api.ts';
 import { isSame, type EditedDocument } from '../../model/document.ts';
 import type { FieldError } from '../../model/field-errors.ts';

@@ -1,5 +1,4 @@
-import type * as z from 'zod';
-import type { testedSchema } from '../../../../src/contract/admin/answer-schemas.ts';
+import type { AnswerAt } from '../../../../src/admin/client.ts';
 import { groupNamed } from '../../feed.ts';
 import { count } from '../../format.ts';
 import { partitionName } from '../../model/decoded.ts';
@@ -7,7 +6,7 @@ import { limitWords } from '../../model/limit-words.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import type { TestedForm } from '../../model/tested-call.ts';
 
-type TesterAnswer = z.output<typeof testedSchema>;
+type TesterAnswer = AnswerAt<'POST /tester'>;
 type TestedPlacement = TesterAnswer['groups'][number];
 
 export type TesterResult = Omit<TesterAnswer, 'groups'> & {
