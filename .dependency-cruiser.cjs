@@ -37,7 +37,7 @@ const layers = {
   ],
   call: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/providers/'],
-    ...['src/routing/', 'src/config/', 'cloudflare:workers'],
+    ...['src/routing/', 'src/config/', 'cloudflare:workers', 'zod/'],
   ],
   admin: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/providers/'],

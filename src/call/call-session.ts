@@ -1,5 +1,5 @@
 import { BoundedMap } from '../core/parts/bounded-map.ts';
-import { SESSION_HEADERS } from '../contract/request-headers.ts';
+import { SESSION_HEADERS } from './caller-headers.ts';
 import { bodyForm } from '../upstream/body/content-type.ts';
 import { SESSION_SCAN_BYTES_MAX, sessionIn } from '../upstream/body/session-scan.ts';
 import { sessionHash } from '../runtime/digests.ts';

@@ -1,4 +1,4 @@
-import type { CallerHeaders } from '../contract/request-headers.ts';
+import type { CallerHeaders } from './caller-headers.ts';
 import type { Env } from '../env.ts';
 import type { Schedule } from '../runtime/clock.ts';
 import type { RoutingTable } from '../config/snapshots.ts';

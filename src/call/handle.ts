@@ -1,7 +1,7 @@
 /** The entry of a proxied call. README.md lists the steps that follow. */
 import type { Env } from '../env.ts';
 import type { ErrorReply, Reason } from '../contract/reasons.ts';
-import { readCallerHeaders } from '../contract/request-headers.ts';
+import { readCallerHeaders } from './caller-headers.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
 import { PlainAbort, type Background } from '../runtime/async.ts';

@@ -1,5 +1,5 @@
-import { keptAliveWaitMs } from '../../contract/client-timeouts.ts';
-import { shorterWait } from '../../contract/request-headers.ts';
+import { keptAliveWaitMs } from '../client-timeouts.ts';
+import { shorterWait } from '../caller-headers.ts';
 import { steadyClock } from '../../runtime/clock.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { Keepalive } from '../keepalive.ts';

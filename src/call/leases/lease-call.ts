@@ -1,5 +1,5 @@
 import type { Reason } from '../../contract/reasons.ts';
-import { readCallerHeaders } from '../../contract/request-headers.ts';
+import { readCallerHeaders } from '../caller-headers.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Env } from '../../env.ts';

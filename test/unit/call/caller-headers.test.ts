@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { keptAliveWaitMs } from '../../../src/contract/client-timeouts.ts';
-import { readCallerHeaders } from '../../../src/contract/request-headers.ts';
+import { keptAliveWaitMs } from '../../../src/call/client-timeouts.ts';
+import { readCallerHeaders } from '../../../src/call/caller-headers.ts';
 
 function maxWaitOf(headers: Record<string, string>): number | null {
   const read = readCallerHeaders(new Headers(headers));
