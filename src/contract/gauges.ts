@@ -597,16 +597,6 @@ export const METRICS_ONLY = {
   },
 } as const satisfies Readonly<Record<string, Omit<GaugeRow<'count' | 'tally'>, 'description'>>>;
 
-/** Slots of a pool that are not free. */
-export function slotsTaken(pool: {
-  readonly in_use: number;
-  readonly cooling: number;
-  readonly unclaimed: number;
-  readonly lent: number;
-}): number {
-  return pool.in_use + pool.cooling + pool.unclaimed + pool.lent;
-}
-
 /** The value of a row whose shape is a number or a tally. */
 export type Figure<Row> = Row extends { readonly shape: 'tally' }
   ? Readonly<Record<string, number>>

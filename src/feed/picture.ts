@@ -1,4 +1,4 @@
-import { slotsTaken } from '../contract/gauges.ts';
+import { slotsTaken } from '../contract/slots-taken.ts';
 import {
   AGEING_GAUGES,
   DETAIL_ROWS_MAX,

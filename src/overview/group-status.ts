@@ -1,6 +1,7 @@
 import { isHeld, switchesInForce, switchesOf, autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
-import { GAUGES, slotsTaken, MEMBER_GAUGES } from '../contract/gauges.ts';
+import { GAUGES, MEMBER_GAUGES } from '../contract/gauges.ts';
+import { slotsTaken } from '../contract/slots-taken.ts';
 import type {
   PoolStatus,
   SpendStatus,

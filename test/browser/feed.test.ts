@@ -138,7 +138,7 @@ it('a page whose charts have no code yet says so, and has them when the feed is 
   await page.goto(`${stage.url()}/admin/groups/practice`);
   await page.getByLabel('Token').fill(STAGE_TOKEN);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('Charts and decisions could not be loaded.').waitFor();
+  await page.getByText('Figures, charts and decisions could not be loaded.').waitFor();
   isBroken = false;
   process.kill(stage.workerdPid(), 'SIGSTOP');
   await page.getByText('offline', { exact: true }).waitFor();

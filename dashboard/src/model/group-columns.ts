@@ -1,4 +1,4 @@
-import { slotsTaken } from '../../../src/contract/gauges.ts';
+import { slotsTaken } from '../../../src/contract/slots-taken.ts';
 import { refusedForLimits } from '../../../src/core/words/signal.ts';
 import { STATES } from './group-state.ts';
 import { slotsOfGroup } from './slots.ts';

@@ -27,10 +27,10 @@ const isImporter = (path: string): boolean => path.startsWith('assets/plan-impor
 const isApi = (path: string): boolean =>
   ['api.html', 'openapi.json', 'leases-openapi.json'].includes(path);
 
-it('weighs less than 190 KB compressed, everything that any page may load taken together', () => {
+it('weighs less than 193 KB compressed, everything that any page may load taken together', () => {
   const pages = [...files.keys()].filter((path) => !isImporter(path) && !isApi(path));
-  // Browsers take Brotli from Cloudflare.
-  expect(sumOf(pages, brotliCompressSync)).toBeLessThan(190 * KB);
+  // Browsers take Brotli from Cloudflare. 4 KB are the texts of the table of gauges.
+  expect(sumOf(pages, brotliCompressSync)).toBeLessThan(193 * KB);
 });
 
 it('weighs less than 50 KB compressed when a text is imported', () => {

@@ -1,6 +1,6 @@
 import { GAUGES, type GaugeRow } from '../../../../src/contract/gauges.ts';
 import { api } from '../../api.ts';
-import { version } from '../../feed.ts';
+import { groupNamed, version } from '../../feed.ts';
 import { count, duration } from '../../format.ts';
 import { scopeWords } from '../../model/scope-words.ts';
 import { suggestedWords } from '../../model/suggestions.ts';
@@ -8,6 +8,7 @@ import type { GroupView } from '../../model/status.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 import { When } from '../../ui/when.tsx';
 import { Figure } from './figure.tsx';
+import { PartitionRows } from './partition-rows.tsx';
 import { RateBars } from './rate-bars.tsx';
 import { SpendBars } from './spend-bars.tsx';
 
@@ -18,7 +19,19 @@ const SOURCES: Readonly<Record<GroupView['limit']['source'], string>> = {
   learned: 'learned from the upstream',
 };
 
-export function GroupFigures({ group }: { readonly group: GroupView }) {
+/** Figures of a group and of its partitions, from the live feed. */
+export function GroupFigures({ name }: { readonly name: string }) {
+  const group = groupNamed(name);
+  if (group === undefined) return null;
+  return (
+    <>
+      <Figures group={group} />
+      {group.partitions.length > 0 && <PartitionRows group={group} />}
+    </>
+  );
+}
+
+function Figures({ group }: { readonly group: GroupView }) {
   const { name, kind } = group;
   // The status has no budgets and no burst.
   const [answer] = useAnswer(

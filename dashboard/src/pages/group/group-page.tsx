@@ -4,13 +4,11 @@ import { detail, detailAt, groupNamed, isAllReported, now } from '../../feed.ts'
 import { LargePicture } from '../../picture/large-picture.tsx';
 import { Legend } from '../../picture/legend.tsx';
 import { useKeptHeight } from '../../ui/use-kept-height.ts';
-import { GroupFigures } from './group-figures.tsx';
 import { GroupHead } from './group-head.tsx';
 import { LeaseTable } from './lease-table.tsx';
 import { MemberRows } from './member-rows.tsx';
 import { ScopeRows } from './scope-rows.tsx';
 import { PastSections } from './past-sections.tsx';
-import { PartitionRows } from './partition-rows.tsx';
 import { openLease } from './release.tsx';
 import { useUsualHold } from './use-usual-hold.ts';
 import { WaiterTable } from './waiter-table.tsx';
@@ -30,7 +28,7 @@ export function GroupPage({ name = '' }: { readonly name?: string }) {
         <LeaseTable name={name} />
         <WaiterTable name={name} />
       </div>
-      <LiveFigures name={name} />
+      <LiveRows name={name} />
       <PastSections name={name} />
     </div>
   );
@@ -41,15 +39,13 @@ function LiveHead({ name }: { readonly name: string }) {
   return group === undefined ? null : <GroupHead group={group} />;
 }
 
-function LiveFigures({ name }: { readonly name: string }) {
+function LiveRows({ name }: { readonly name: string }) {
   const group = groupNamed(name);
   if (group === undefined) return null;
   return (
     <>
       <MemberRows group={group} />
       <ScopeRows group={group} />
-      <GroupFigures group={group} />
-      {group.partitions.length > 0 && <PartitionRows group={group} />}
     </>
   );
 }

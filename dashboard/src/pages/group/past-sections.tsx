@@ -4,7 +4,7 @@ import type * as Parts from './past.ts';
 
 type PastSections = typeof Parts;
 
-/** Charts, warnings and decisions of a group. Their code loads separately, and again when the feed reconnects. */
+/** Figures, charts, warnings and decisions of a group. Their code loads separately, and again when the feed reconnects. */
 export function PastSections({ name }: { readonly name: string }) {
   const [past, setPast] = useState<PastSections | null>(null);
   const [hasFailed, setFailed] = useState(false);
@@ -14,6 +14,7 @@ export function PastSections({ name }: { readonly name: string }) {
   if (past !== null) {
     return (
       <>
+        <past.GroupFigures name={name} />
         <past.GroupCharts name={name} />
         <past.GroupWarnings name={name} />
         <past.Decisions name={name} />
@@ -24,7 +25,7 @@ export function PastSections({ name }: { readonly name: string }) {
     <section class="past" aria-busy={!hasFailed}>
       {hasFailed && (
         <p role="alert">
-          Charts and decisions could not be loaded. They load when Headgate responds again.
+          Figures, charts and decisions could not be loaded. They load when Headgate responds again.
         </p>
       )}
     </section>
