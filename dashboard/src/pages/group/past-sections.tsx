@@ -4,7 +4,7 @@ import type * as Parts from './past.ts';
 
 type PastSections = typeof Parts;
 
-/** Figures, charts, warnings and decisions of a group. Their code loads separately, and again when the feed reconnects. */
+/** Figures and history of a group. Their code loads separately, and again when the feed reconnects. */
 export function PastSections({ name }: { readonly name: string }) {
   const [past, setPast] = useState<PastSections | null>(null);
   const [hasFailed, setFailed] = useState(false);
