@@ -295,7 +295,11 @@ function exchange({ method, path, headers }: OddRequest, number: number): Promis
     let text = '';
     socket.on('data', (data: Buffer) => {
       text += data.toString('latin1');
-      if (text.startsWith('HTTP/1.1 101 ')) socket.destroy();
+      const [switched] = /^HTTP\/1\.1 101 .*?\r\n\r\n/s.exec(text) ?? [];
+      if (switched === undefined) return;
+      // Frames may follow at once.
+      text = switched;
+      socket.destroy();
     });
     socket.on('error', () => {});
     socket.on('close', () => resolve(text));
