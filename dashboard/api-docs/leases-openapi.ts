@@ -1,4 +1,5 @@
-import * as z from 'zod';
+import type { ParameterObject } from 'openapi3-ts/oas31';
+import type * as z from 'zod';
 import { problemSchema } from '../../src/contract/problem.ts';
 import {
   leaseAnswerSchema,
@@ -9,7 +10,7 @@ import {
   reportRequestSchema,
   ticketAnswerSchema,
 } from '../../src/contract/leases.ts';
-import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi.ts';
+import { schemaOf, type OpenApiDocument, type OpenApiOperation } from './openapi.ts';
 
 interface OperationDescription {
   readonly operationId: string;
@@ -111,7 +112,7 @@ export function leasesOpenApi(): OpenApiDocument {
     tags: [{ name: 'leases' }],
     paths,
     components: {
-      schemas: { Problem: jsonSchema(problemSchema, 'output') },
+      schemas: { Problem: schemaOf(problemSchema, 'output') },
       securitySchemes: {
         key: { type: 'apiKey', in: 'header', name: 'headgate-key', description: 'A gateway key.' },
         bearer: {
@@ -137,8 +138,8 @@ function operation(
   }: OperationDescription,
 ): OpenApiOperation {
   const named = /\{(\w+)\}/.exec(path)?.[1];
-  const text = { type: 'string' };
-  const inPath: OpenApiParameter[] =
+  const text = { type: 'string' } as const;
+  const inPath: ParameterObject[] =
     named === undefined
       ? []
       : [
@@ -150,7 +151,7 @@ function operation(
             description: PARAMETERS[named] ?? '',
           },
         ];
-  const inHeaders = Object.entries(headers).map(([name, meaning]): OpenApiParameter => ({
+  const inHeaders = Object.entries(headers).map(([name, meaning]): ParameterObject => ({
     name,
     in: 'header',
     required: false,
@@ -167,7 +168,7 @@ function operation(
     ...(body !== undefined && {
       requestBody: {
         required: body.isOptional !== true,
-        content: { 'application/json': { schema: jsonSchema(body.schema, 'input') } },
+        content: { 'application/json': { schema: schemaOf(body.schema, 'input') } },
       },
     }),
     responses: Object.fromEntries([...answersOf(answers), ...problemsOf(problems)]),
@@ -182,7 +183,7 @@ function answersOf(answers: OperationDescription['answers']): Responses {
     {
       description: status === '202' ? 'The request is queued.' : 'Success.',
       content:
-        schema === null ? {} : { 'application/json': { schema: jsonSchema(schema, 'output') } },
+        schema === null ? {} : { 'application/json': { schema: schemaOf(schema, 'output') } },
     },
   ]);
 }
@@ -194,9 +195,4 @@ function problemsOf(problems: readonly number[]): Responses {
     String(status),
     { description: PROBLEMS[status] ?? 'Problem.', content },
   ]);
-}
-
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): unknown {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io });
-  return rest;
 }

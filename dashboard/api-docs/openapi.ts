@@ -1,3 +1,14 @@
+import type {
+  ComponentsObject,
+  OpenAPIObject,
+  OperationObject,
+  ParameterObject,
+  ResponseObject,
+  SchemaObject,
+  SecurityRequirementObject,
+  ServerObject,
+  TagObject,
+} from 'openapi3-ts/oas31';
 import * as z from 'zod';
 import { adminKeyInfoSchema, sessionSchema } from '../../src/admin/resources/access.ts';
 import { keySchema } from '../../src/admin/resources/keys.ts';
@@ -32,45 +43,26 @@ import {
 } from '../../src/contract/admin/status-schemas.ts';
 import { rollbackSchema } from '../../src/admin/resources/versions.ts';
 
-/** The part of https://spec.openapis.org/oas/v3.1.0 in use here. Its schemas are JSON Schema 2020-12. */
-export interface OpenApiDocument {
-  readonly openapi: '3.1.0';
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
-  readonly servers: readonly { readonly url: string }[];
-  readonly tags: readonly { readonly name: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, unknown>>;
-    readonly securitySchemes: Readonly<Record<string, unknown>>;
-  };
+type Schemas = Readonly<Record<string, SchemaObject>>;
+type SchemaContent = Record<string, { schema: SchemaObject }>;
+
+/** An operation with all parts that Headgate's documents have, none of them as a reference. */
+export interface OpenApiOperation extends OperationObject {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description: string;
+  security: SecurityRequirementObject[];
+  parameters: ParameterObject[];
+  requestBody?: { required: boolean; content: SchemaContent };
+  responses: Record<string, ResponseObject & { content: SchemaContent }>;
 }
 
-export interface OpenApiOperation {
-  readonly operationId: string;
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description: string;
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly parameters: readonly OpenApiParameter[];
-  readonly requestBody?: {
-    readonly required: boolean;
-    readonly content: Readonly<Record<string, { readonly schema: unknown }>>;
-  };
-  readonly responses: Readonly<Record<string, OpenApiResponse>>;
-}
-
-export interface OpenApiParameter {
-  readonly name: string;
-  readonly in: 'path' | 'query' | 'header';
-  readonly required: boolean;
-  readonly schema: unknown;
-  readonly description?: string;
-}
-
-interface OpenApiResponse {
-  readonly description: string;
-  readonly headers?: unknown;
-  readonly content: Readonly<Record<string, { readonly schema: unknown }>>;
+export interface OpenApiDocument extends OpenAPIObject {
+  servers: ServerObject[];
+  tags: TagObject[];
+  paths: Record<string, Record<string, OpenApiOperation>>;
+  components: ComponentsObject & { schemas: Schemas };
 }
 
 /** Response shapes that are named in the document. */
@@ -196,11 +188,11 @@ function operation(
   };
 }
 
-function parameters(route: AdminRoute): OpenApiParameter[] {
-  const list: OpenApiParameter[] = [];
+function parameters(route: AdminRoute): ParameterObject[] {
+  const list: ParameterObject[] = [];
   for (const place of ['params', 'query'] as const) {
     for (const [name, field] of Object.entries(route[place]?.shape ?? {})) {
-      const { $schema: _dialect, description, ...schema } = z.toJSONSchema(field, { io: 'input' });
+      const { description, ...schema } = schemaOf(field, 'input');
       const required = !field.safeParse(undefined).success;
       const described = description === undefined ? {} : { description };
       list.push({
@@ -214,13 +206,13 @@ function parameters(route: AdminRoute): OpenApiParameter[] {
   }
   if (route.takesIfMatch === true) {
     const description = '`ETag` of the version to change. Absent means any version.';
-    const schema = { type: 'string' };
+    const schema = { type: 'string' } as const;
     list.push({ name: 'If-Match', in: 'header', required: false, schema, description });
   }
   return list;
 }
 
-function responses(route: AdminRoute, answers: SchemaSet): Record<string, OpenApiResponse> {
+function responses(route: AdminRoute, answers: SchemaSet): OpenApiOperation['responses'] {
   const etag = {
     ETag: { description: 'Version of the configuration.', schema: { type: 'string' } },
   };
@@ -240,7 +232,7 @@ function responses(route: AdminRoute, answers: SchemaSet): Record<string, OpenAp
       content: { 'application/problem+json': { schema: answers.of(problemSchema) } },
     },
   ]);
-  return Object.fromEntries([...successes, ...problems]) as Record<string, OpenApiResponse>;
+  return Object.fromEntries([...successes, ...problems]) as OpenApiOperation['responses'];
 }
 
 function problemsOf(route: AdminRoute): number[] {
@@ -260,7 +252,7 @@ class SchemaSet {
   readonly #names: readonly string[];
   readonly #registry = z.registry<{ id: string }>();
   #count = 0;
-  #made: Readonly<Record<string, unknown>> | null = null;
+  #made: Schemas | null = null;
 
   constructor(io: 'input' | 'output', named: Readonly<Record<string, z.ZodType>>) {
     this.#io = io;
@@ -274,19 +266,19 @@ class SchemaSet {
     this.#registry.add(schema, { id: `inline${this.#count}` });
   }
 
-  of(schema: z.ZodType): unknown {
+  of(schema: z.ZodType): SchemaObject {
     const id = this.#registry.get(schema)?.id ?? '';
-    return this.#names.includes(id) ? { $ref: refTo(id) } : this.#all()[id];
+    return this.#names.includes(id) ? { $ref: refTo(id) } : (this.#all()[id] ?? {});
   }
 
-  named(): Record<string, unknown> {
-    return Object.fromEntries(this.#names.map((name) => [name, this.#all()[name]]));
+  named(): Schemas {
+    return Object.fromEntries(this.#names.map((name) => [name, this.#all()[name] ?? {}]));
   }
 
-  #all(): Readonly<Record<string, unknown>> {
+  #all(): Schemas {
     this.#made ??= Object.fromEntries(
       Object.entries(z.toJSONSchema(this.#registry, { io: this.#io, uri: refTo }).schemas).map(
-        ([id, { $schema: _dialect, $id: _id, ...schema }]) => [id, schema],
+        ([id, { $schema: _dialect, $id: _id, ...schema }]) => [id, schema as SchemaObject],
       ),
     );
     return this.#made;
@@ -295,4 +287,11 @@ class SchemaSet {
 
 function refTo(id: string): string {
   return `#/components/schemas/${id}`;
+}
+
+/** JSON Schema of a zod schema, without the dialect, which OpenAPI 3.1 implies. */
+export function schemaOf(schema: z.ZodType, io: 'input' | 'output'): SchemaObject {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io });
+  // The cast is sound: both are JSON Schema 2020-12.
+  return rest as SchemaObject;
 }

@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
-import type { OpenApiDocument, OpenApiOperation, OpenApiParameter } from './openapi.ts';
+import type { ParameterObject } from 'openapi3-ts/oas31';
+import type { OpenApiDocument, OpenApiOperation } from './openapi.ts';
 import { prose, schemaHtml } from './schema-html.ts';
 
 interface Listed {
@@ -37,7 +38,7 @@ export async function apiPage(document: OpenApiDocument, files: ApiPageFiles): P
       <body>
         <header>
           <h1>${document.info.title}</h1>
-          <p>${prose(document.info.description)}</p>
+          <p>${prose(document.info.description ?? '')}</p>
           <p>
             OpenAPI document: <a href="openapi.json">openapi.json</a>. All paths begin with
             <code>${base}</code>. Authenticate with
@@ -126,7 +127,7 @@ function parameterHtml({
   required,
   schema,
   description,
-}: OpenApiParameter): ReturnType<typeof html> {
+}: ParameterObject): ReturnType<typeof html> {
   return html`<li>
     <code>${name}</code> in
     ${place}${required ? '' : ', optional'}${
