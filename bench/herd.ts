@@ -32,7 +32,11 @@ class CountingPool {
   readonly times: number[] = [];
   #resetAt = Infinity;
 
-  acquire({ ticketId }: { readonly ticketId: string }): Promise<AcquireAnswer> {
+  acquire({
+    ticket: { id: ticketId },
+  }: {
+    readonly ticket: { readonly id: string };
+  }): Promise<AcquireAnswer> {
     this.#note();
     if (this.#asked.has(ticketId)) return this.#park();
     this.#asked.add(ticketId);
@@ -87,7 +91,7 @@ async function sideOf(tree: string): Promise<Side> {
   const [slot, holder, clock] = await Promise.all([
     load('call/acquire/acquire-slot.ts'),
     load('call/acquire/lease-holder.ts'),
-    load('runtime/call-clock.ts'),
+    load('runtime/clock.ts'),
   ]);
   return Object.assign({}, slot, holder, clock) as Side;
 }
@@ -98,13 +102,19 @@ async function measure(tree: string): Promise<number[]> {
   const { signal } = new AbortController();
   const how = { signal, after: onTimer, listener: null, until: Infinity, bypass: () => null };
   for (let at = 0; at < WAITERS; at += 1) {
-    const request = { ticketId: `${at}`, attempt: 1, wait: true, deadlineAt: null };
+    const request = { attempt: 1, ticket: { id: `${at}`, wait: true, deadlineAt: null } };
     acquireSlot(() => pool, request, how).catch(() => undefined);
   }
   const granted = { lease: { renew: () => pool.renew() }, attachment: 1 };
   const ctx = { waitUntil: (work: Promise<unknown>) => void work.catch(() => undefined) };
   for (let at = 0; at < HOLDERS; at += 1) {
-    const holder = new LeaseHolder(() => pool, { leaseId: `held-${at}.1` }, granted, ctx, onTimer);
+    const holder = new LeaseHolder(
+      () => pool,
+      { ticket: {} },
+      { ...granted, leaseId: `held-${at}.1` },
+      ctx,
+      onTimer,
+    );
     holder.keep(() => undefined);
   }
   await delay(BEFORE_MS);

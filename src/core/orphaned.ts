@@ -7,14 +7,13 @@ import {
   type TicketId,
 } from './words/ids.ts';
 import { LEASE_TTL_MS } from './words/settings.ts';
-import type { Holder, Lane } from './words/ticket.ts';
-import type { Reserved } from './words/usage.ts';
+import type { LeaseRecord } from './words/lease.ts';
 import type { KeeperReport } from './parts/prefetches.ts';
 import { keepProbes } from './parts/breaker.ts';
 import { chargeRest } from './parts/spend.ts';
 import type { Member } from './member.ts';
 import { inPlaceOf, isSplit, memberAt, memberFor } from './members.ts';
-import type { GroupState, ActiveLease } from './state.ts';
+import type { GroupState } from './state.ts';
 
 /**
  * Slots that an earlier instance may have granted and whose holders have not returned yet. They count as held until a
@@ -22,29 +21,11 @@ import type { GroupState, ActiveLease } from './state.ts';
  */
 
 /** A lease as its holder reports it to a group that may not know it, because an earlier instance granted it. */
-export interface Claim {
-  readonly leaseId: LeaseId;
-  readonly ticketId: TicketId;
-  readonly holder: Holder;
-  readonly lane: Lane;
-  /** The member in its answer. Absent if the group had no members then. */
-  readonly member?: MemberId;
-  /** Slots that the call uses, including those that it shares with its parent. */
-  readonly slots: number;
-  /** The attachment number of the answer that carries it. null if unknown. */
-  readonly attachment: number | null;
+export interface Claim extends LeaseRecord {
   /** No renewal that it sent within the last TTL was acknowledged, so its slots may have been granted again. */
   readonly hasLapsed: boolean;
-  /**
-   * The leases that had its slot before, from its answer. Empty if there were none, or if its holder does not report
-   * them.
-   */
-  readonly heirOf: readonly LeaseId[];
+  /** Time for which it has held the lease, in milliseconds. */
   readonly heldMs: number;
-  readonly nested: ActiveLease['nested'];
-  readonly reserved: Reserved | null;
-  /** It is held by id now. Absent if it is held by its answer. */
-  readonly isById?: boolean;
   /** The prefetched slot on which its call began. Absent if it acquired its slots. */
   readonly lent?: OrphanedPrefetchedSlot;
 }

@@ -34,12 +34,11 @@ import { wantsServed } from './upstream-signals.ts';
  */
 export function prefetchFor(
   state: GroupState,
-  { mayBorrow, holder, slots }: Ticket,
+  { isolate, slots }: Ticket,
   now: InstantMs,
 ): PrefetchedShare | null {
   const { lending: prefetching } = state;
-  const { isolate } = holder;
-  if (mayBorrow !== true || isolate === undefined || slots !== 1) return null;
+  if (isolate === undefined || slots !== 1) return null;
   notePace(prefetching, isolate, now);
   const known = prefetching.growing.get(isolate);
   if (known === undefined && paceOf(prefetching, isolate, now) < PREFETCHED_PACE_MIN) return null;

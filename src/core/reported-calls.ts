@@ -38,8 +38,8 @@ export function noteReportedCalls(
   // Only a group with one member prefetches, and it shares its controls.
   const { controls, settings } = state;
   const { ceiling, breaker } = controls;
-  const recent = ended.flatMap(({ last }) => last).toSorted((a, b) => a.endedMs - b.endedMs);
-  for (const { leaseId, beganMs } of recent.slice(0, RESULTS_MAX)) {
+  const recent = ended.flatMap(({ last }) => last).toSorted(([, , a], [, , b]) => a - b);
+  for (const [leaseId, beganMs] of recent.slice(0, RESULTS_MAX)) {
     // Dated back, because calls that began before a refusal do not contradict it.
     const grantedAt = instant(now - beganMs);
     noteServed(breaker, { leaseId, grantedAt }, now, settings.breaker);
@@ -49,10 +49,10 @@ export function noteReportedCalls(
 
 function noteSome(state: GroupState, reported: ReportedCalls, now: InstantMs): void {
   const { accounts, totals, settings } = state;
-  const { calls, heldMs, lane } = reported;
+  const { holder, calls, heldMs, lane } = reported;
   const meanMs = heldMs / calls;
-  const tenant = tenantAccount(accounts, reported.tenant);
-  const agent = agentAccount(accounts, tenant, reported.agent ?? NO_AGENT, now);
+  const tenant = tenantAccount(accounts, holder.tenant);
+  const agent = agentAccount(accounts, tenant, holder.agent ?? NO_AGENT, now);
   noteServiceOf(accounts, tenant, lane);
   const weight = weightOf(settings, tenant.key);
   for (const each of LANES) charge(tenant.shares[each], heldMs, weight);
@@ -62,7 +62,7 @@ function noteSome(state: GroupState, reported: ReportedCalls, now: InstantMs): v
   resettle(state.queue, tenant);
   totals.granted += calls;
   // Only a group without members prefetches.
-  noteGrantedAt(state, reported.upstream, calls, now);
+  noteGrantedAt(state, holder.upstream, calls, now);
   totals.ended.success = (totals.ended.success ?? 0) + calls;
   noteErrorStatus(totals, reported.status, calls);
   observe(totals.wait, 0, calls);
@@ -72,7 +72,7 @@ function noteSome(state: GroupState, reported: ReportedCalls, now: InstantMs): v
   state.decisions.lent.push(reported);
   for (const one of reported.last) noteOne(state, reported, one, now);
   for (const cost of reported.costs ?? []) {
-    noteReportedCost(state.controls.costs, reported.caller, cost, now);
+    noteReportedCost(state.controls.costs, holder.caller, cost, now);
     totals.inputTokens += cost.inputTokens;
     totals.outputTokens += cost.outputTokens;
     totals.usd += cost.usd;
@@ -82,22 +82,16 @@ function noteSome(state: GroupState, reported: ReportedCalls, now: InstantMs): v
 /** Adds a call to the log like one that acquired its slot. */
 function noteOne(
   state: GroupState,
-  reported: ReportedCalls,
-  call: ReportedCall,
+  { holder, lane, status }: ReportedCalls,
+  [id, beganMs, endedMs, requestId]: ReportedCall,
   now: InstantMs,
 ): void {
-  const { tenant, agent, caller, upstream, model, lane, status } = reported;
-  const holder = { tenant, agent, caller, upstream, model };
-  const decision = noteStart(
-    state,
-    { id: call.leaseId, holder, lane },
-    instant(now - call.beganMs),
-  );
+  const decision = noteStart(state, { id, holder, lane }, instant(now - beganMs));
   decision.isLent = true;
-  if (call.requestId !== undefined) decision.notes = { requestId: call.requestId };
+  if (requestId !== undefined) decision.notes = { requestId };
   decision.upstreamStatus = status;
   decision.ended = 'success';
-  decision.endedAt = instant(now - call.endedMs);
+  decision.endedAt = instant(now - endedMs);
   state.decisions.over.push(decision);
 }
 

@@ -1,5 +1,6 @@
 import type { InstantMs, LeaseId, MemberId, TicketId } from './words/ids.ts';
 import { instant } from './words/ids.ts';
+import type { NestedLease } from './words/lease.ts';
 import type { GroupSettings } from './words/settings.ts';
 import type { Holder, Lane } from './words/ticket.ts';
 import type { Reserved } from './words/usage.ts';
@@ -39,7 +40,7 @@ export interface ActiveLease extends AtGrant {
   /** 0 while it shares the slots of its parent lease. */
   slots: number;
   /** The parent lease whose slots it shares, and how many of them. null if it has slots of its own. */
-  readonly nested: { readonly in: LeaseId; readonly slots: number } | null;
+  readonly nested: NestedLease | null;
   /** The leases that had its slot before and handed it over without a write, newest first. Empty if there are none. */
   readonly heirOf: readonly LeaseId[];
   readonly grantedAt: InstantMs;

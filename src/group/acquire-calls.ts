@@ -7,18 +7,12 @@ import type {
 import type { GroupEvent } from '../core/events.ts';
 import { queuePlace } from '../core/wait-reason.ts';
 import { hasEnded, isOfNewer } from '../core/orphaned.ts';
-import {
-  leaseIdOf,
-  ticketId,
-  type InstantMs,
-  type LeaseId,
-  type TicketId,
-} from '../core/words/ids.ts';
+import { leaseIdOf, type InstantMs, type LeaseId, type TicketId } from '../core/words/ids.ts';
 import { SUPERSEDED_ASK_AGAIN_MS } from '../core/words/settings.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { HandOver } from './hand-over.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
-import { claimFrom, expiryBy, ticketFrom } from './requests.ts';
+import { expiryBy, ticketFrom } from './requests.ts';
 import type { Shell } from './shell.ts';
 
 interface AcquireCallsParts {
@@ -53,8 +47,8 @@ export class AcquireCalls {
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
     const { shell, link, parked, handOver } = this.#parts;
     const arrivedAt = shell.now();
-    const id = ticketId(request.ticketId);
-    const { configVersion, sinceVersion } = request;
+    const { configVersion, sinceVersion, ticket } = request;
+    const { id } = ticket;
     const isBehind = sinceVersion > link.definition.version;
     if (isBehind || (link.mustRead(configVersion) && this.#isNew(id, request))) {
       await link.catchUp(configVersion);
@@ -80,17 +74,16 @@ export class AcquireCalls {
       isAnew: request.isAnew ?? false,
       ticket: ticketFrom(request, shell.now(), shell.aheadMs),
     });
-    superseded?.(this.#superseded(id, request.byId === true));
+    superseded?.(this.#superseded(id, ticket.isById === true));
     const reply = (await answer) as AcquireAnswer;
     if (reply.kind !== 'granted' || reply.expiresAt === undefined) return reply;
     return { ...reply, expiresAt: expiryBy(request.sentAt, arrivedAt, reply.expiresAt) };
   }
 
   /** @throws if a newer instance has replaced this one and granted the lease */
-  async resume(request: ResumeRequest): Promise<ResumeAnswer> {
+  async resume(claim: ResumeRequest): Promise<ResumeAnswer> {
     const { link, parked, shell } = this.#parts;
-    link.assume(request.assumed);
-    const claim = claimFrom(request);
+    link.assume(claim.assumed);
     if (isOfNewer(shell.state, claim)) throw new Error('a newer instance has granted the lease');
     const id = claim.ticketId;
     const superseded = parked.current(id);
@@ -124,9 +117,9 @@ export class AcquireCalls {
    */
   #leaseIdFor(
     id: TicketId,
-    { attempt: requested, byId = false, waitsElsewhere }: AcquireRequest,
+    { attempt: requested, ticket: { isById = false, waitsElsewhere } }: AcquireRequest,
   ): LeaseId {
-    if (!byId) return leaseIdOf(id, requested);
+    if (!isById) return leaseIdOf(id, requested);
     const { parked, endedBefore } = this.#parts;
     let attempt = parked.attemptOf(id, requested);
     while (waitsElsewhere && endedBefore.has(leaseIdOf(id, attempt))) attempt += 1;

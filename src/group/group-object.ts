@@ -37,7 +37,6 @@ import type { Lane } from '../core/words/ticket.ts';
 import type { Settlement } from '../core/words/usage.ts';
 import type { Env } from '../env.ts';
 import { Pool } from './pool.ts';
-import { claimFrom } from './requests.ts';
 
 // oxlint-disable require-await -- the contract is promises; a throw must become a rejection
 
@@ -103,8 +102,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     held?: ResumeRequest,
     notes?: CallNotes,
   ): Promise<void> {
-    const claim = held && claimFrom(held);
-    this.#pool.leases.releaseById(leaseId(id), outcome, status, settlement, claim, notes);
+    this.#pool.leases.releaseById(leaseId(id), outcome, status, settlement, held, notes);
   }
 
   async report(
@@ -113,7 +111,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     isRepeat: boolean,
     held?: ResumeRequest,
   ): Promise<void> {
-    this.#pool.leases.report(leaseId(id), signal, isRepeat, held && claimFrom(held));
+    this.#pool.leases.report(leaseId(id), signal, isRepeat, held);
   }
 
   // Operators.

@@ -6,7 +6,7 @@ import type { AcquireCalls } from './acquire-calls.ts';
 import type { Leases } from './leases.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { PoolVerification } from './pool-verification.ts';
-import { claimFrom, expiryBy } from './requests.ts';
+import { expiryBy } from './requests.ts';
 import type { Shell } from './shell.ts';
 
 interface LeasesByIdParts {
@@ -29,8 +29,7 @@ export class LeasesById {
   async renew(id: LeaseId, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer> {
     const { shell, parked, acquires, leases, verification } = this.#parts;
     const arrivedAt = shell.now();
-    const request = { ...held, byId: true };
-    const claim = claimFrom(request);
+    const claim = { ...held, isById: true };
     if (isOfNewer(shell.state, claim)) throw new Error('a newer instance has granted the lease');
     verification.note(status);
     shell.apply({ kind: 'renew', leaseId: id, claim });
@@ -43,7 +42,7 @@ export class LeasesById {
       const expiresAt = countsUntil(shell.state.bound, until);
       return { kind: 'ok', attachment, expiresAt: expiryBy(held.sentAt, arrivedAt, expiresAt) };
     }
-    const taken = await acquires.resume(request);
+    const taken = await acquires.resume(claim);
     if (taken.kind === 'gone') return taken;
     const { attachment, expiresAt = shell.now() } = taken;
     return { kind: 'ok', attachment, expiresAt: expiryBy(held.sentAt, arrivedAt, expiresAt) };

@@ -7,10 +7,10 @@ import type {
   RenewAnswer,
 } from '../contract/rpc/group-rpc.ts';
 import { isOfNewer } from '../core/orphaned.ts';
-import { leaseId, type LeaseId } from '../core/words/ids.ts';
+import type { LeaseId } from '../core/words/ids.ts';
 import type { Leases } from './leases.ts';
 import type { Renewals } from './renewals.ts';
-import { claimsFrom, toldFrom } from './requests.ts';
+import { claimsFrom } from './requests.ts';
 import type { Shell } from './shell.ts';
 
 interface PrefetchesParts {
@@ -29,8 +29,8 @@ export class Prefetches {
 
   async keep(report: PrefetchReport): Promise<KeepPrefetchAnswer> {
     const { shell, leases } = this.#parts;
-    const id = leaseId(report.loan);
-    shell.apply({ kind: 'keep_loan', loanId: id, isNew: true, told: toldFrom(report) });
+    const { loan: id } = report;
+    shell.apply({ kind: 'keep_loan', loanId: id, isNew: true, told: report });
     const prefetch = shell.state.lending.loans.get(id);
     if (prefetch === undefined) return { kind: 'gone' };
     const { attachment } = prefetch;
@@ -40,7 +40,7 @@ export class Prefetches {
 
   async renew(id: LeaseId, report: PrefetchReport): Promise<RenewAnswer> {
     const { shell, renewals, leases } = this.#parts;
-    shell.apply({ kind: 'keep_loan', loanId: id, isNew: false, told: toldFrom(report) });
+    shell.apply({ kind: 'keep_loan', loanId: id, isNew: false, told: report });
     const prefetch = shell.state.lending.loans.get(id);
     if (prefetch === undefined) return 'gone';
     if (prefetch.isRecalled) return 'revoking';
@@ -58,12 +58,7 @@ export class Prefetches {
     if (claims.some((claim) => isOfNewer(shell.state, claim))) {
       throw new Error('a newer instance has prefetched the slots');
     }
-    shell.apply({
-      kind: 'give_back',
-      loanId: leaseId(request.loan),
-      claims,
-      told: toldFrom(request),
-    });
+    shell.apply({ kind: 'give_back', loanId: request.loan, claims, told: request });
   }
 
   leave(id: LeaseId, attachment: number): void {

@@ -5,7 +5,6 @@ import type { Timers } from '../runtime/clock.ts';
 import { isForgettable, isInUse } from './idleness.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
 import { Pool } from './pool.ts';
-import { claimFrom } from './requests.ts';
 
 /** Calls of `GroupRpc` that an unverified pool accepts. */
 export type VerificationCalls = Pick<
@@ -229,9 +228,9 @@ function trialCalls({ acquires, byId, leases, view, link }: Pool): VerificationC
     renew: (id, status, held) => byId.renew(leaseId(id), status, held),
     cancel: async (ticket) => acquires.cancel(ticketId(ticket)),
     release: async (id, outcome, status, settlement, held, notes) =>
-      leases.releaseById(leaseId(id), outcome, status, settlement, held && claimFrom(held), notes),
+      leases.releaseById(leaseId(id), outcome, status, settlement, held, notes),
     report: async (id, signal, isRepeat, held) =>
-      leases.report(leaseId(id), signal, isRepeat, held && claimFrom(held)),
+      leases.report(leaseId(id), signal, isRepeat, held),
     status: async () => view.status(),
     reconfigure: async (pushed) => link.take(pushed),
   };

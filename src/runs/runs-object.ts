@@ -3,10 +3,11 @@ import type { MadeRequest, RunRequest, RunsRpc } from '../contract/rpc/runs-rpc.
 import type { LeaseOutcome } from '../core/words/outcome.ts';
 import { directoryOf, verificationsOf, type Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';
-import { mapConcurrently, pause, within } from '../runtime/async.ts';
-import { steadyClock, Timers, type Schedule } from '../runtime/clock.ts';
+import { mapConcurrently, within } from '../runtime/async.ts';
+import { steadyClock, Timers } from '../runtime/clock.ts';
 import { isVerifiedLater } from '../contract/pool-name.ts';
-import type { RenewByIdAnswer, ResumeRequest } from '../contract/rpc/group-rpc.ts';
+import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
+import { claimNow, releaseById, renewById, sendLast } from '../routing/held-lease.ts';
 import { poolOf } from '../routing/pool.ts';
 import { MadeStore, RunStore, type HeldByRun, type UpstreamRun } from './store.ts';
 
@@ -24,7 +25,7 @@ const ALARM_LATE_MS = 3_000;
 const RUNS_MAX = 2_000;
 
 /** Result of a renewal: the renewed lease, or why there is none. `late` means that the pool did not answer. */
-type RunRenewal = HeldByRun | 'late' | 'revoked' | 'gone';
+type RunRenewal = HeldByRun | 'late' | 'revoking' | 'gone';
 
 /** Renews the leases of all runs at one upstream until a run is reported as ended or its time is up. */
 export class RunsObject extends DurableObject<Env> implements RunsRpc {
@@ -57,8 +58,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
   async hold({ run: id, forMs, leases }: RunRequest): Promise<'held' | 'late' | 'no'> {
     if (this.#runs.size >= RUNS_MAX && !this.#runs.has(id)) return 'no';
     const now = steadyClock.now();
-    const requested = leases.map((lease): HeldByRun => {
-      const { heldMs = 0, hasLapsed } = lease.held;
+    const requested = leases.map(({ heldMs, hasLapsed, ...lease }): HeldByRun => {
       return { ...lease, grantedAt: now - heldMs, expiresAt: hasLapsed ? now : Infinity };
     });
     const coming = { hasEnded: false };
@@ -125,7 +125,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
 
   /** Ends a run whose end was not reported in time. */
   async #runOut({ id, leases }: UpstreamRun): Promise<void> {
-    logEvent('run_not_ended', { upstream: leases[0]?.held.upstream ?? null, run: id });
+    logEvent('run_not_ended', { upstream: leases[0]?.lease.holder.upstream ?? null, run: id });
     await this.end(id, 'cancelled');
   }
 
@@ -137,7 +137,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     const renewed = await Promise.all(run.leases.map((lease) => this.#renew(lease)));
     // The run may have ended meanwhile, or begun again.
     if (this.#runs.get(run.id) !== run) return Infinity;
-    if (renewed.includes('revoked')) {
+    if (renewed.includes('revoking')) {
       await this.end(run.id, 'cancelled');
       return Infinity;
     }
@@ -158,22 +158,11 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     return isLate ? Infinity : Math.min(...leases.map(({ expiresAt }) => expiresAt));
   }
 
-  async #renew(lease: HeldByRun): Promise<RunRenewal> {
+  async #renew(held: HeldByRun): Promise<RunRenewal> {
     try {
-      const answer = await renewLease(this.env, lease, this.#timers.after);
-      switch (answer.kind) {
-        case 'ok': {
-          const { attachment, expiresAt } = answer;
-          return { ...lease, held: { ...lease.held, attachment }, expiresAt };
-        }
-        case 'revoking':
-          return 'revoked';
-        case 'gone': {
-          const { attachment: known = 0 } = lease.held;
-          // A replaced instance also reports `gone`, with an older attachment.
-          return answer.attachment < known ? 'late' : 'gone';
-        }
-      }
+      const renewing = renewById(poolOfLease(this.env, held), held, held.status);
+      const renewed = await within(ANSWER_LOST_MS, renewing, this.#timers.after);
+      return renewed.kind === 'ok' ? renewed.held : renewed.kind;
     } catch {
       return 'late';
     }
@@ -186,7 +175,12 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
 
   async #release(leases: readonly HeldByRun[], outcome: LeaseOutcome): Promise<void> {
     await Promise.all(
-      leases.map((lease) => releaseLease(this.env, lease, outcome, this.#timers.after)),
+      leases.map((held) => {
+        const end = { outcome, status: held.status };
+        const release = (): Promise<void> =>
+          releaseById(poolOfLease(this.env, held), claimNow(held), end);
+        return sendLast(release, ANSWER_LOST_MS, RELEASE_PAUSES_MS, this.#timers.after);
+      }),
     );
   }
 
@@ -223,68 +217,40 @@ function isLost(alarmAt: number): boolean {
 
 /** Leases that a run held before it began again under the same id. */
 function replacedBy({ leases }: UpstreamRun, next: UpstreamRun): HeldByRun[] {
-  const kept = new Set(next.leases.map(({ held }) => held.leaseId));
-  return leases.filter(({ held }) => !kept.has(held.leaseId));
+  const kept = new Set(next.leases.map(({ lease }) => lease.leaseId));
+  return leases.filter(({ lease }) => !kept.has(lease.leaseId));
 }
 
 /** Whether an instance of a pool has resumed a lease, or a lease is gone. */
 function isOther({ leases: before }: UpstreamRun, { leases }: UpstreamRun): boolean {
   return (
     before.length !== leases.length ||
-    before.some(({ held }, index) => held.attachment !== leases[index]?.held.attachment)
+    before.some(({ lease }, index) => lease.attachment !== leases[index]?.lease.attachment)
   );
 }
 
 /** Time limit for a pool's answer. */
 const ANSWER_LOST_MS = 5_000;
 
-/** Pause before each attempt to release a lease. A pool that is being reset is soon available again. */
-const RELEASE_PAUSES_MS = [0, 500, 2_000];
+/** Pauses before a release is retried. A pool that is being reset is soon available again. */
+const RELEASE_PAUSES_MS = [500, 2_000];
 
-/** Renews a lease by its id, wherever its pool is. */
-function renewLease(env: Env, lease: HeldByRun, after: Schedule): Promise<RenewByIdAnswer> {
-  return within(ANSWER_LOST_MS, renewAt(env, lease), after);
-}
-
-async function renewAt(env: Env, lease: HeldByRun): Promise<RenewByIdAnswer> {
-  const held = heldNow(lease);
-  const { leaseId, group, partition } = held;
-  const { status } = lease;
-  if (env.TRIALS === undefined || !isVerifiedLater(held)) {
-    return poolOf(env, group, partition, lease).renew(leaseId, status, held);
-  }
-  const answer = await verificationsOf(env).renew(leaseId, status, held);
-  if (answer.kind !== 'proved') return answer;
-  const own = partition === null ? null : await directoryOf(env).share(group, partition);
-  return poolOf(env, group, own, lease).renew(leaseId, status, { ...held, partition: own });
-}
-
-/** Releases a lease. If all attempts fail, the lease expires by its TTL. */
-async function releaseLease(
+/** The pool of a lease. While its key is unverified, it is in the object with all unverified pools. */
+function poolOfLease(
   env: Env,
-  lease: HeldByRun,
-  outcome: LeaseOutcome,
-  after: Schedule,
-): Promise<void> {
-  const held = heldNow(lease);
-  const { leaseId, group, partition } = held;
-  const end = [leaseId, outcome, lease.status, undefined, held] as const;
-  const isUnverified = env.TRIALS !== undefined && isVerifiedLater(held);
-  for (const pauseMs of RELEASE_PAUSES_MS) {
-    if (pauseMs > 0) await pause(pauseMs, after);
-    try {
-      const released = isUnverified
-        ? verificationsOf(env).release({ group, partition }, ...end)
-        : poolOf(env, group, partition, lease).release(...end);
-      return await within(ANSWER_LOST_MS, released, after);
-    } catch {
-      // The next attempt follows. After the last one the TTL ends the lease.
-    }
+  { lease, ...place }: HeldByRun,
+): Pick<GroupRpc, 'renew' | 'release'> {
+  const { group, partition } = lease;
+  if (env.TRIALS === undefined || !isVerifiedLater(lease)) {
+    return poolOf(env, group, partition, place);
   }
-}
-
-/** Describes the lease as its holder would now. */
-function heldNow({ held, grantedAt, expiresAt }: HeldByRun): ResumeRequest {
-  const now = steadyClock.now();
-  return { ...held, heldMs: now - grantedAt, hasLapsed: now >= expiresAt, sentAt: now };
+  return {
+    renew: async (id, status, claim) => {
+      const answer = await verificationsOf(env).renew(id, status, claim);
+      if (answer.kind !== 'proved') return answer;
+      const own = partition === null ? null : await directoryOf(env).share(group, partition);
+      return poolOf(env, group, own, place).renew(id, status, { ...claim, partition: own });
+    },
+    release: (...end) => verificationsOf(env).release({ group, partition }, ...end),
+  };
 }

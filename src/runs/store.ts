@@ -1,12 +1,10 @@
 import type { RunLease, MadeRequest } from '../contract/rpc/runs-rpc.ts';
+import type { HeldLease } from '../routing/held-lease.ts';
 
 /** What the object of an upstream stores: the runs that hold leases, and which caller created what. */
 
-/** A lease of a run, and when it expires unless it is renewed. Times are of the object's clock. */
-export interface HeldByRun extends RunLease {
-  readonly grantedAt: number;
-  readonly expiresAt: number;
-}
+/** A lease of a run. Times are of the object's clock. */
+export type HeldByRun = Omit<RunLease, 'heldMs' | 'hasLapsed'> & HeldLease;
 
 /** Work that continues at an upstream after its answer, and the leases that it holds. */
 export interface UpstreamRun {

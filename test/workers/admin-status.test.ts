@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { directoryOf, type Env } from '../../src/env.ts';
 import type { LeaseRpc } from '../../src/contract/rpc/group-rpc.ts';
 import { poolOf } from '../../src/routing/pool.ts';
+import { acquireRequest } from '../support/requests.ts';
 
 // The test pool types its bindings and exports by a generated file that this project does not keep.
 const env = bindings as unknown as Env;
@@ -35,33 +36,14 @@ async function hold(
 ): Promise<AdminStatusHeld> {
   const configVersion = (await directoryOf(env).snapshot(null))?.version ?? 0;
   tickets += 1;
-  const answer = await poolOf(env, group, partition, null).acquire({
-    version: 1,
-    group,
+  const request = acquireRequest(group, `ticket-${tickets}`, {
     partition,
     assumed: slotsMax === undefined ? null : { slotsMax, source: 'built_in' },
     configVersion,
-    ticketId: `ticket-${tickets}`,
-    attempt: 1,
-    enqueuedAt: Date.now(),
-    deadlineAt: null,
     wait: false,
     sliceMs: 8_000,
-    caller: 'caller',
-    agent: null,
-    upstream: 'openai',
-    model: 'gpt-4o',
-    sinceVersion: configVersion,
-    mayAskLater: false,
-    tenant: 'caller',
-    lane: 'normal',
-    slots: 1,
-    agentStartedAt: null,
-    isTry: false,
-    waitsElsewhere: false,
-    parents: [],
-    passedUnlimited: 0,
   });
+  const answer = await poolOf(env, group, partition, null).acquire(request);
   if (answer.kind !== 'granted') throw new Error(JSON.stringify(answer));
   return { id: answer.leaseId, lease: answer.lease };
 }

@@ -1,9 +1,10 @@
 // Waiters over the admin API, with real groups that calls really wait in.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { directoryOf } from '../../src/env.ts';
-import type { AcquireAnswer, AcquireRequest } from '../../src/contract/rpc/group-rpc.ts';
+import type { AcquireAnswer } from '../../src/contract/rpc/group-rpc.ts';
 import type { WaiterInfo } from '../../src/contract/status.ts';
 import { poolOf } from '../../src/routing/pool.ts';
+import { acquireRequest, type RequestFields } from '../support/requests.ts';
 import { strictScope } from './support/strict.ts';
 import { admin, chat, configure, env, until } from './support/worker.ts';
 
@@ -11,38 +12,12 @@ import { admin, chat, configure, env, until } from './support/worker.ts';
 async function acquire(
   group: string,
   ticketId: string,
-  more: Partial<AcquireRequest> = {},
+  more: RequestFields = {},
 ): Promise<AcquireAnswer> {
   const configVersion = (await directoryOf(env).snapshot(null))?.version ?? 0;
   const { partition = null, caller = 'acme' } = more;
-  return poolOf(env, group, partition, null).acquire({
-    version: 1,
-    group,
-    partition,
-    assumed: null,
-    configVersion,
-    ticketId,
-    attempt: 1,
-    enqueuedAt: Date.now(),
-    deadlineAt: null,
-    wait: true,
-    sliceMs: 60_000,
-    caller,
-    agent: null,
-    upstream: 'openai',
-    model: 'gpt-4o',
-    sinceVersion: configVersion,
-    mayAskLater: false,
-    tenant: caller,
-    lane: 'normal',
-    slots: 1,
-    agentStartedAt: null,
-    isTry: false,
-    waitsElsewhere: false,
-    parents: [],
-    passedUnlimited: 0,
-    ...more,
-  });
+  const request = acquireRequest(group, ticketId, { ...more, configVersion, caller });
+  return poolOf(env, group, partition, null).acquire(request);
 }
 
 async function waiters(group: string): Promise<(WaiterInfo & { partition: string | null })[]> {
@@ -56,7 +31,7 @@ async function tickets(group: string): Promise<string[]> {
 /** Lets tickets queue up, one after the other. */
 async function queueUp(
   group: string,
-  asks: readonly (readonly [ticket: string, more?: Partial<AcquireRequest>])[],
+  asks: readonly (readonly [ticket: string, more?: RequestFields])[],
 ): Promise<Map<string, Promise<AcquireAnswer>>> {
   const parked = new Map<string, Promise<AcquireAnswer>>();
   for (const [ticket, more] of asks) {

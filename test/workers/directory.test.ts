@@ -8,6 +8,7 @@ import type { DirectoryRpc } from '../../src/contract/rpc/directory-rpc.ts';
 import type { Env } from '../../src/env.ts';
 import type { AcquireRequest, GroupRpc } from '../../src/contract/rpc/group-rpc.ts';
 import { poolOf } from '../../src/routing/pool.ts';
+import { acquireRequest } from '../support/requests.ts';
 import { until } from './support/worker.ts';
 
 // The test pool types its bindings by a generated file that this project does not keep.
@@ -22,34 +23,8 @@ function directoryNamed(name: string): DirectoryRpc {
   return env.DIRECTORY.getByName(name);
 }
 
-function request(group: string, partition: string | null, ticketId: string): AcquireRequest {
-  return {
-    version: 1,
-    group,
-    partition,
-    assumed: null,
-    configVersion: 0,
-    ticketId,
-    attempt: 1,
-    enqueuedAt: Date.now(),
-    deadlineAt: null,
-    wait: true,
-    sliceMs: 8_000,
-    caller: 'caller',
-    agent: null,
-    upstream: 'openai',
-    model: 'gpt-4o',
-    sinceVersion: 0,
-    mayAskLater: false,
-    tenant: 'caller',
-    lane: 'normal',
-    slots: 1,
-    agentStartedAt: null,
-    isTry: false,
-    waitsElsewhere: false,
-    parents: [],
-    passedUnlimited: 0,
-  };
+function request(group: string, configVersion: number, ticketId: string): AcquireRequest {
+  return acquireRequest(group, ticketId, { configVersion, sliceMs: 8_000 });
 }
 
 /** Replaces whatever the directory holds. */
@@ -230,11 +205,7 @@ describe('a change is pushed', () => {
     const version = await put(directory(), {
       groups: [{ name: 'full', limits: { max_concurrency: 0 }, paused: true }],
     });
-    const waiting = poolOf(env, 'full', null, null).acquire({
-      ...request('full', null, 'waiter'),
-      configVersion: version,
-      sinceVersion: version,
-    });
+    const waiting = poolOf(env, 'full', null, null).acquire(request('full', version, 'waiter'));
     await until(async () => {
       expect((await poolOf(env, 'full', null, null).status()).queued).toBe(1);
     });
@@ -252,11 +223,7 @@ describe('a change is pushed', () => {
       groups: [{ name: 'leaving', limits: { max_concurrency: 1 } }],
     });
     const pool = () => poolOf(env, 'leaving', null, null);
-    const answer = await pool().acquire({
-      ...request('leaving', null, 'holder'),
-      configVersion: version,
-      sinceVersion: version,
-    });
+    const answer = await pool().acquire(request('leaving', version, 'holder'));
     expect(answer.kind).toBe('granted');
     if (answer.kind !== 'granted') return;
     await put(directory(), {});

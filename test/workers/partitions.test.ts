@@ -6,6 +6,7 @@ import type { DirectoryRpc, ConfigSnapshot } from '../../src/contract/rpc/direct
 import { directoryOf } from '../../src/env.ts';
 import { POOL_IDLE_MS, type AcquireRequest } from '../../src/contract/rpc/group-rpc.ts';
 import { poolOf } from '../../src/routing/pool.ts';
+import { acquireRequest } from '../support/requests.ts';
 import { OVERFLOW_PARTITION } from '../../src/contract/pool-name.ts';
 import { OVERFLOW_MAX, PARTITIONS_MAX } from '../../src/directory/pool-list.ts';
 import { ownOrShared } from '../../src/call/acquire/shared-partition.ts';
@@ -54,34 +55,23 @@ async function newest(): Promise<number> {
   return (await directoryOf(env).snapshot(null))?.version ?? 0;
 }
 
-async function useOnce(group: string, partition: string, ticketId: string): Promise<void> {
-  const request: AcquireRequest = {
-    version: 1,
-    group,
+async function requestOf(
+  group: string,
+  partition: string,
+  ticketId: string,
+): Promise<AcquireRequest> {
+  return acquireRequest(group, ticketId, {
     partition,
     assumed: { slotsMax: 64, source: 'unknown' },
     configVersion: await newest(),
-    ticketId,
-    attempt: 1,
-    enqueuedAt: Date.now(),
-    deadlineAt: null,
     wait: false,
     sliceMs: 8_000,
-    caller: 'caller',
-    agent: null,
-    upstream: 'openai',
     model: null,
-    sinceVersion: await newest(),
-    mayAskLater: false,
-    tenant: 'caller',
-    lane: 'normal',
-    slots: 1,
-    agentStartedAt: null,
-    isTry: false,
-    waitsElsewhere: false,
-    parents: [],
-    passedUnlimited: 0,
-  };
+  });
+}
+
+async function useOnce(group: string, partition: string, ticketId: string): Promise<void> {
+  const request = await requestOf(group, partition, ticketId);
   const answer = await poolOf(env, group, partition, null).acquire(request);
   if (answer.kind !== 'granted') throw new Error(answer.kind);
   await answer.lease.release('success', 200);
@@ -277,33 +267,7 @@ describe('an idle partition', () => {
     expect(await poolOf(env, 'split', 'young', null).forget(null)).toBe(false);
     await ageBy('split', 'young', LONG_MS);
     const pool = poolOf(env, 'split', 'young', null);
-    const answer = await pool.acquire({
-      version: 1,
-      group: 'split',
-      partition: 'young',
-      assumed: { slotsMax: 64, source: 'unknown' },
-      configVersion: await newest(),
-      ticketId: 'holds',
-      attempt: 1,
-      enqueuedAt: Date.now(),
-      deadlineAt: null,
-      wait: false,
-      sliceMs: 8_000,
-      caller: 'caller',
-      agent: null,
-      upstream: 'openai',
-      model: null,
-      sinceVersion: await newest(),
-      mayAskLater: false,
-      tenant: 'caller',
-      lane: 'normal',
-      slots: 1,
-      agentStartedAt: null,
-      isTry: false,
-      waitsElsewhere: false,
-      parents: [],
-      passedUnlimited: 0,
-    });
+    const answer = await pool.acquire(await requestOf('split', 'young', 'holds'));
     expect(await pool.forget(null)).toBe(false);
     if (answer.kind === 'granted') await answer.lease.release('unused', null);
   });

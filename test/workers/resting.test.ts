@@ -295,8 +295,9 @@ it('go on by what they know where the directory is out of reach', async () => {
 
 it('leave the list without being woken once nobody used them for long', async () => {
   await configure({ groups: [{ name: 'parts', partition_by: ['caller'], ...limits(1) }] });
-  const ask = request('parts#one', 'first', { group: 'parts', partition: 'one' });
-  const answer = (await pool('parts#one').acquire(ask)) as PoolGranted;
+  const ask = (ticket: string) =>
+    request('parts#one', ticket, { group: 'parts', partition: 'one' });
+  const answer = (await pool('parts#one').acquire(ask('first'))) as PoolGranted;
   await answer.lease.release('success', 200);
   await until(async () => expect(await recordOf('parts')).toBeNull());
   await rest('parts#one');
@@ -309,7 +310,7 @@ it('leave the list without being woken once nobody used them for long', async ()
   });
   expect(forget).not.toHaveBeenCalled();
   // It comes back with its next success, though it believed to be listed.
-  const next = (await pool('parts#one').acquire({ ...ask, ticketId: 'next' })) as PoolGranted;
+  const next = (await pool('parts#one').acquire(ask('next'))) as PoolGranted;
   await next.lease.release('success', 200);
   await until(async () => {
     const listed = await directoryOf(env).pools();

@@ -1,5 +1,5 @@
 import type { Env } from '../../env.ts';
-import { CONTRACT_VERSION, type ResumeRequest } from '../../contract/rpc/group-rpc.ts';
+import { CONTRACT_VERSION } from '../../contract/rpc/group-rpc.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock, type Schedule } from '../../runtime/clock.ts';
@@ -14,8 +14,16 @@ import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { CallEstimate } from '../../core/words/usage.ts';
-import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
+import {
+  after as plus,
+  instant,
+  leaseId as leaseIdFrom,
+  leaseIdOf,
+  memberId,
+  ticketId as ticketIdOf,
+} from '../../core/words/ids.ts';
 import { ambiguous } from '../../core/words/scope.ts';
+import type { Holder, Ticket } from '../../core/words/ticket.ts';
 import { within, type Background, type AbortSource } from '../../runtime/async.ts';
 import { waitsUntil, type GrantedMember, type Settle, type CallTicket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
@@ -137,11 +145,12 @@ export async function admitOne(
     const ended = await session.read();
     if (ended !== null) return ended;
   }
-  const request = slotRequest(call, ticket, placement, manner, context);
+  const isolate = access === null ? null : isolateId();
+  const request = slotRequest(call, ticket, placement, manner, context, isolate);
+  const { holder, lane } = request.ticket;
   const byNewest = () => bypassByNewest(placement, { table, env, ctx });
   const sentAt = steadyClock.now();
-  const acquireRequest = access === null ? request : { ...request, mayBorrow: true };
-  const acquired = await acquireSlot(pool, acquireRequest, {
+  const acquired = await acquireSlot(pool, request, {
     signal,
     after,
     listener,
@@ -153,7 +162,7 @@ export async function admitOne(
   const waitedFor = (reason: WaitReason | undefined): Waited | null =>
     reason === undefined ? null : { group: placement.group, reason, ms: waitedMs };
   const rejectedAs = (reply: ErrorReply): Rejected => {
-    noteRejection(env, request, reply.reason, waitedMs);
+    noteRejection(env, { group: placement.group, holder, lane }, reply.reason, waitedMs);
     return rejected({ ...reply, about: { group: placement.group } });
   };
   const cancel = (): void => {
@@ -162,14 +171,14 @@ export async function admitOne(
   };
   switch (acquired.kind) {
     case 'granted': {
-      const { leaseId, lent: slots, member: id, configVersion } = acquired.granted;
+      const { lent: slots, member: id, configVersion } = acquired.granted;
       const { rates = [], endGapMs = 0, waitedFor: reason } = acquired.granted;
       if (access !== null && slots !== undefined) {
         takeInPrefetched(access, slots, request.configVersion, sentAt);
       }
-      const self = { ...request, leaseId, ...(id !== undefined && { member: id }) };
-      const lease = new LeaseHolder(pool, self, acquired.granted, ctx, after, (end) =>
-        noteEnd(env, self, { ...end, waitedMs, heldMs: steadyClock.now() - endedAt }),
+      const of = { group: placement.group, holder, lane, ...(id !== undefined && { member: id }) };
+      const lease = new LeaseHolder(pool, request, acquired.granted, ctx, after, (end) =>
+        noteEnd(env, of, { ...end, waitedMs, heldMs: steadyClock.now() - endedAt }),
       );
       if (acquired.late.length > 0) ctx.waitUntil(lease.adoptLate(acquired.late));
       const member = id === undefined || byMembers === null ? null : { id, configVersion };
@@ -226,56 +235,67 @@ export function slotRequest(
     AdmitContext,
     'table' | 'metering' | 'members' | 'billed' | 'team' | 'names' | 'session'
   >,
+  isolate: string | null = null,
 ): SlotRequest {
   const { table, metering, members, names, session = null } = context;
   const { version: configVersion, changedAt } = table.snapshot;
   const { group, partition, assumed } = placement;
-  const { maxWaitMs, enqueuedAt } = ticket;
+  const { maxWaitMs, agentStartedAt } = ticket;
+  const enqueuedAt = instant(ticket.enqueuedAt);
+  const { ticketId, attempt, ...round } = manner;
   const timeoutMs = ownTimeoutMsOf(ticket, placement);
   const credential = credentialOf(call, placement);
   const byMembers = members?.group === group ? members : null;
-  return {
+  const holder = {
     ...holderOf(call, ticket, placement, names),
+    ...(ticket.kind !== undefined && { kind: ticket.kind }),
+    ...(credential !== null && { credential }),
+    ...(names !== null && names.tier !== null && { tier: names.tier }),
+    ...(names?.isUnread === true && { isUnread: true }),
+    ...(session !== null && session.hash !== null && { session: session.hash }),
+  };
+  return {
     version: CONTRACT_VERSION,
     group,
     partition,
     assumed,
     configVersion,
     sinceVersion: changedFor(changedAt, group),
-    isolate: isolateId(),
-    ...manner,
-    enqueuedAt,
-    deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,
-    ...(timeoutMs === null ? {} : { timeoutMs }),
-    wait: maxWaitMs !== 0 && onSaturatedAt(placement) !== 'reject',
-    agentStartedAt: ticket.agentStartedAt,
-    slots: ticket.slots,
-    ...(ticket.kind !== undefined && { kind: ticket.kind }),
-    parents: ticket.parents,
-    ...(ticket.byId === true && { byId: true }),
-    ...(credential !== null && { credential }),
-    ...(names !== null && names.tier !== null && { tier: names.tier }),
-    ...(names?.isUnread === true && { isUnread: true }),
-    ...(session !== null && sessionIn(session)),
-    ...(metering === null ? {} : { estimate: estimateFor(metering, placement, context) }),
-    ...(byMembers !== null && excludedIn(byMembers)),
+    attempt,
+    ticket: {
+      id: ticketIdOf(ticketId),
+      holder,
+      lane: laneOf(ticket, placement),
+      slots: ticket.slots,
+      ...round,
+      enqueuedAt,
+      agentStartedAt: agentStartedAt === null ? null : instant(agentStartedAt),
+      deadlineAt: maxWaitMs === null ? null : plus(enqueuedAt, maxWaitMs),
+      ...(timeoutMs === null ? {} : { timeoutMs }),
+      wait: maxWaitMs !== 0 && onSaturatedAt(placement) !== 'reject',
+      parents: ticket.parents.map(leaseIdFrom),
+      estimate: metering === null ? null : estimateFor(metering, placement, context),
+      ...(isolate !== null && { isolate }),
+      ...(ticket.byId === true && { isById: true }),
+      ...(session?.isUnread === true && { mayNameSession: true }),
+      ...(byMembers !== null && excludedIn(byMembers)),
+    },
     passedUnlimited: takeUnreportedBypasses(poolName(group, partition)),
   };
 }
 
-/** Returns the fields by which a pool shares its slots and reports its calls. */
+/** Returns the fields of a call's holder that every call has. */
 function holderOf(
   call: RoutedCall,
   ticket: CallTicket,
   placement: Placement,
   names: NamesOfCall | null,
-): Pick<SlotRequest, 'caller' | 'tenant' | 'agent' | 'lane' | 'upstream' | 'model'> {
+): Holder {
   const model = names?.model ?? call.model;
   return {
     caller: call.caller,
     tenant: tenantOf(call, placement),
     agent: ticket.agent,
-    lane: laneOf(ticket, placement),
     upstream: call.upstream.id,
     // Bounded, because the name comes from the caller and the queue stores it with each call.
     model: model?.slice(0, MODEL_BYTES_MAX) ?? null,
@@ -295,20 +315,14 @@ function credentialOf(
   return isAmbiguousKey ? ambiguous(key) : key;
 }
 
-/** The hash if it is known, or that the body may still name a session. */
-function sessionIn({
-  hash,
-  isUnread,
-}: SessionOfCall): Pick<SlotRequest, 'session' | 'mayNameSession'> {
-  if (isUnread) return { mayNameSession: true };
-  return hash === null ? {} : { session: hash };
-}
-
 /** Only the fields that are not empty. */
-function excludedIn({ excluded, excludedForNow }: ExcludedMembers): Partial<ExcludedMembers> {
+function excludedIn({
+  excluded,
+  excludedForNow,
+}: ExcludedMembers): Pick<Ticket, 'excluded' | 'excludedForNow'> {
   return {
-    ...(excluded.length > 0 && { excluded }),
-    ...(excludedForNow.length > 0 && { excludedForNow }),
+    ...(excluded.length > 0 && { excluded: excluded.map(memberId) }),
+    ...(excludedForNow.length > 0 && { excludedForNow: excludedForNow.map(memberId) }),
   };
 }
 
@@ -353,18 +367,19 @@ function runOnPrefetched(
   if (prefetched === null) return null;
   const { group } = placement;
   const leaseId = leaseIdOf(ticketIdOf(manner.ticketId), manner.attempt);
-  const known = { ...holderOf(call, ticket, placement, context.names), group, leaseId };
+  const holder = holderOf(call, ticket, placement, context.names);
+  const known = { group, leaseId, holder, lane: laneOf(ticket, placement) };
   // Most calls run on prefetched slots and end before they are reported, so the request for a slot is built only on
   // demand.
-  const self = (): ResumeRequest => {
+  const asked = (): SlotRequest => {
     const request = slotRequest(call, ticket, placement, manner, context);
     giveBackBypasses(access.name, request.passedUnlimited);
-    return { ...request, leaseId };
+    return request;
   };
   const beganAt = steadyClock.now();
   const onEnd = (end: LeaseEnd): void =>
     noteEnd(env, known, { ...end, waitedMs: 0, heldMs: steadyClock.now() - beganAt });
-  return new PrefetchedLease({ ...prefetched, access, known, self, onEnd });
+  return new PrefetchedLease({ ...prefetched, access, known, asked, onEnd });
 }
 
 /**

@@ -121,9 +121,7 @@ function admissionOf(
     moveToAccount: (to, account) => {
       const own = leases.find(({ placement }) => placement.isUnproved);
       if (own?.lease instanceof LeaseHolder) {
-        const { partition, assumed } = to;
-        const tenant = { tenant: account };
-        own.lease.moveTo(poolSource(env, to, table), { partition, assumed, ...tenant });
+        own.lease.moveTo(poolSource(env, to, table), to, account);
       }
     },
     forRun: async (status) => {
@@ -132,7 +130,7 @@ function admissionOf(
           const heldAt = await lease.forRun();
           if (heldAt === null) return null;
           const { jurisdiction = null, location = null } = config ?? {};
-          return { held: heldAt, jurisdiction, location, status };
+          return { ...heldAt, jurisdiction, location, status };
         }),
       );
       const there = all.filter((one) => one !== null);

@@ -1,9 +1,13 @@
 import type {
+  AcquireRequest,
   LeaseRpc,
+  PoolRef,
   RenewAnswer,
   ResumeAnswer,
   ResumeRequest,
 } from '../../contract/rpc/group-rpc.ts';
+import type { RunLease } from '../../contract/rpc/runs-rpc.ts';
+import type { OrphanedPrefetchedSlot } from '../../core/orphaned.ts';
 import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
@@ -11,6 +15,14 @@ import type { Settlement } from '../../core/words/usage.ts';
 import { LEASE_TTL_MS, RENEW_EVERY_MS } from '../../core/words/settings.ts';
 import { steadyClock, type Schedule } from '../../runtime/clock.ts';
 import { within, pause, type Background } from '../../runtime/async.ts';
+import {
+  checkGone,
+  claimNow,
+  leaseOf,
+  releaseById,
+  sendLast,
+  type HeldLease,
+} from '../../routing/held-lease.ts';
 import type { CallEnd } from '../observe/analytics.ts';
 import { isOverload } from './failure-streak.ts';
 import type { AcquireEnd, GrantedAnswer } from './open-calls.ts';
@@ -32,12 +44,17 @@ const ANSWER_LOST_MS = 3_000;
 export type LeaseEnd = Pick<CallEnd, 'outcome' | 'status' | 'reason' | 'used'>;
 
 /** The answer that holds a lease. Without a stub it is a prefetched slot, which no answer holds yet. */
-type HeldBy = Omit<GrantedAnswer, 'kind' | 'lease' | 'leaseId' | 'configVersion'> & {
+type HeldBy = Omit<GrantedAnswer, 'kind' | 'lease' | 'configVersion'> & {
   readonly lease: LeaseRpc | null;
 };
 
+/** What the acquire call asked for. */
+export type AskedLease = PoolRef & Pick<AcquireRequest, 'ticket'>;
+
 /** When a lease began, how long it lasts without a renewal, and a callback for when its group knows it, or its end. */
 interface HeldSince {
+  /** The prefetched slot that becomes the lease. Absent if it was granted. */
+  readonly lent?: OrphanedPrefetchedSlot;
   readonly onKnown: () => void;
   readonly grantedAt: number;
   readonly renewedAt: number;
@@ -65,10 +82,11 @@ export type CallLease = Pick<
  */
 export class LeaseHolder {
   #pool: PoolSource;
-  #self: ResumeRequest;
+  #asked: AskedLease;
   readonly #ctx: Background;
   readonly #after: Schedule;
   #granted: HeldBy;
+  readonly #lent: OrphanedPrefetchedSlot | undefined;
   readonly #grantedAt: number;
   /** When the last acknowledged renewal was sent, or when the lease was granted. */
   #renewedAt: number;
@@ -95,22 +113,23 @@ export class LeaseHolder {
 
   constructor(
     pool: PoolSource,
-    self: ResumeRequest,
+    asked: AskedLease,
     granted: HeldBy,
     ctx: Background,
     after: Schedule,
     onEnd: ((end: LeaseEnd) => void) | null = null,
-    { grantedAt, renewedAt, ttlMs, onKnown }: HeldSince = heldFromNow(),
+    { grantedAt, renewedAt, ttlMs, onKnown, lent }: HeldSince = heldFromNow(),
   ) {
     this.#grantedAt = grantedAt;
     this.#renewedAt = renewedAt;
     this.#ttlMs = ttlMs;
     this.#onKnown = onKnown;
+    this.#lent = lent;
     this.#onEnd = onEnd;
     this.#pool = pool;
-    this.#self = self;
+    this.#asked = asked;
     // Other requests may have named a lease that is held by its id.
-    this.#isSole = self.byId !== true;
+    this.#isSole = asked.ticket.isById !== true;
     this.#granted = granted;
     this.wantsServed = granted.wantsServed ?? false;
     this.hasWaiters = granted.hasWaiters ?? false;
@@ -119,7 +138,7 @@ export class LeaseHolder {
   }
 
   get leaseId(): string {
-    return this.#self.leaseId;
+    return this.#granted.leaseId;
   }
 
   /**
@@ -171,7 +190,7 @@ export class LeaseHolder {
         const end = await one;
         if (end.kind !== 'granted' || !this.#adopt(end)) return;
         // The instance that now holds the lease assumes that the call runs at this member.
-        const isElsewhere = end.member !== this.#self.member;
+        const isElsewhere = end.member !== this.#granted.member;
         if (isElsewhere && (await this.#resume()) === 'gone') this.#revoke();
       }),
     );
@@ -197,20 +216,25 @@ export class LeaseHolder {
    * Moves the lease to another pool, which counts it even above its limit. If that pool cannot be reached, the lease
    * stays in this one.
    */
-  moveTo(pool: PoolSource, to: Pick<ResumeRequest, 'partition' | 'assumed' | 'tenant'>): void {
+  moveTo(pool: PoolSource, to: PoolRef, tenant: string): void {
     if (this.#isReleased) return;
-    this.#moving = this.#move(pool, { ...this.#self, ...to }).catch(() => {});
+    const { ticket } = this.#asked;
+    const holder = { ...ticket.holder, tenant };
+    this.#moving = this.#move(pool, { ...to, ticket: { ...ticket, holder } }).catch(() => {});
     this.#ctx.waitUntil(this.#moving);
   }
 
   /** The lease for its next holder, which will hold it by its id. null if there is none to hold. */
-  async forRun(): Promise<ResumeRequest | null> {
+  async forRun(): Promise<Pick<RunLease, 'lease' | 'heldMs' | 'hasLapsed'> | null> {
     if (this.#moving !== null) await this.#moving;
     // A prefetched slot becomes a lease first.
     if (this.#granted.lease === null && (await this.#resume()) === 'gone') return null;
     if (this.#isReleased || this.#isRevoked) return null;
     this.#isSole = false;
-    return { ...ownFieldsOf(this.#held()), byId: true, kind: 'run' };
+    const { heldMs, hasLapsed } = this.#claim;
+    const { lease } = this.#held;
+    const holder = { ...lease.holder, kind: 'run' as const };
+    return { lease: { ...lease, holder, isById: true }, heldMs, hasLapsed };
   }
 
   /** Leaves the lease to the holder that holds it by its id. */
@@ -259,11 +283,11 @@ export class LeaseHolder {
     return this.#notes === undefined ? [] : [this.#notes];
   }
 
-  async #move(pool: PoolSource, self: ResumeRequest): Promise<void> {
+  async #move(pool: PoolSource, asked: AskedLease): Promise<void> {
     const sentAt = steadyClock.now();
-    const heldMs = sentAt - this.#grantedAt;
+    const lease = { ...leaseOf(asked, this.#granted), attachment: null };
     // This slot is none of those that an earlier instance there may have granted.
-    const resuming = pool().resume({ ...self, heldMs, hasLapsed: true });
+    const resuming = pool().resume({ ...claimNow({ ...this.#held, lease }), hasLapsed: true });
     let taken: ResumeAnswer;
     try {
       taken = await within(ANSWER_LOST_MS, resuming, this.#after);
@@ -274,8 +298,8 @@ export class LeaseHolder {
     if (taken.kind !== 'granted') return;
     const before = this.#granted.lease;
     this.#pool = pool;
-    this.#self = self;
-    this.#granted = taken;
+    this.#asked = asked;
+    this.#holdBy(taken);
     this.#renewedAt = sentAt;
     this.#ttlMs = LEASE_TTL_MS;
     // The release reports nothing about the call. The other pool will receive that.
@@ -290,10 +314,17 @@ export class LeaseHolder {
       return false;
     }
     this.#granted.lease?.[Symbol.dispose]();
-    this.#granted = granted;
+    this.#holdBy(granted);
     this.#ttlMs = LEASE_TTL_MS;
     this.#onKnown();
     return true;
+  }
+
+  /** Holds the lease by a newer answer. Its id and its member stay those of the first one. */
+  #holdBy(granted: HeldBy): void {
+    const { leaseId, member } = this.#granted;
+    const { member: _, ...rest } = granted;
+    this.#granted = { ...rest, leaseId, ...(member !== undefined && { member }) };
   }
 
   async #renewLoop(): Promise<void> {
@@ -349,98 +380,40 @@ export class LeaseHolder {
   async #resumeOnce(): Promise<'resumed' | 'gone'> {
     const sentAt = steadyClock.now();
     this.#isSole = false;
-    const answer = await this.#pool().resume(this.#held());
+    const answer = await this.#pool().resume(this.#claim);
     if (answer.kind === 'gone') {
-      const { attachment: known } = this.#granted;
-      if (answer.attachment < known) {
-        throw new Error('a replaced instance reported the lease as gone');
-      }
+      checkGone(answer, this.#granted);
       return 'gone';
     }
     if (this.#adopt(answer)) this.#renewedAt = sentAt;
     return 'resumed';
   }
 
-  /** The lease as described to an instance that may not know it. */
-  #held(): ResumeRequest {
-    const now = steadyClock.now();
-    const hasLapsed = now >= this.#renewedAt + this.#ttlMs;
-    const heldMs = now - this.#grantedAt;
+  /** The lease with its times. */
+  get #held(): HeldLease {
     // An instance that resumed the lease above the limit has settled its reservation, and reports none.
-    const { attachment, nested, heirOf: nextHolderOf, reserved } = this.#granted;
-    const held = {
-      ...(nested && { nested }),
-      ...(nextHolderOf !== undefined && { heirOf: nextHolderOf }),
-      ...(reserved && { reserved }),
-    };
-    return { ...this.#self, ...held, attachment, heldMs, hasLapsed };
+    const lease = leaseOf(this.#asked, this.#granted);
+    return { lease, grantedAt: this.#grantedAt, expiresAt: this.#renewedAt + this.#ttlMs };
+  }
+
+  /** The lease as described to an instance that may not know it. */
+  get #claim(): ResumeRequest {
+    return { ...claimNow(this.#held), ...(this.#lent !== undefined && { lent: this.#lent }) };
   }
 
   /** Reports by the lease's id, but never after its end, because another instance would then count it as held. */
   async #reportById(signal: UpstreamSignal, isRepeat: boolean): Promise<void> {
     if (this.#isEndReported) return;
     this.#isSole = false;
-    return this.#pool().report(this.leaseId, signal, isRepeat, this.#held());
+    return this.#pool().report(this.leaseId, signal, isRepeat, this.#claim);
   }
 
-  /**
-   * Attempts the release immediately, and then spread over ten seconds, because many others have failed at the same
-   * time. It never takes longer, however long the attempts take: ended leases are remembered for 30 s after a reset.
-   */
-  async #releaseById(outcome: LeaseOutcome, settlement?: Settlement): Promise<void> {
-    let dueAt = steadyClock.now();
-    for (const pauseMs of [0, ...releasePausesMs()]) {
-      dueAt += pauseMs;
-      const earlyMs = dueAt - steadyClock.now();
-      if (earlyMs > 0) await pause(earlyMs, this.#after);
-      try {
-        const held = this.#held();
-        const work = this.#pool().release(
-          this.leaseId,
-          outcome,
-          this.#status,
-          settlement,
-          held,
-          ...this.#notesToSend(),
-        );
-        return await within(ANSWER_LOST_MS, work, this.#after);
-      } catch {
-        // Retried below. After the last attempt the lease's TTL ends it.
-      }
-    }
+  /** Attempts the release immediately, and then spread over ten seconds, because many others have failed as well. */
+  #releaseById(outcome: LeaseOutcome, settlement?: Settlement): Promise<void> {
+    const end = { outcome, status: this.#status, settlement, notes: this.#notes };
+    const release = (): Promise<void> => releaseById(this.#pool(), this.#claim, end);
+    return sendLast(release, ANSWER_LOST_MS, releasePausesMs(), this.#after);
   }
-}
-
-/** Leaves out fields about the call's isolate and its wait. */
-function ownFieldsOf(held: ResumeRequest): ResumeRequest {
-  const { leaseId, ticketId, caller, agent, upstream, model, group, partition, assumed } = held;
-  const { tenant, lane, slots, member, attachment, hasLapsed, heldMs } = held;
-  const { nested, heirOf, reserved, session, tier, credential, isUnread } = held;
-  return {
-    leaseId,
-    ticketId,
-    caller,
-    agent,
-    upstream,
-    model,
-    group,
-    partition,
-    assumed,
-    tenant,
-    lane,
-    slots,
-    ...(member !== undefined && { member }),
-    ...(attachment !== undefined && { attachment }),
-    ...(hasLapsed !== undefined && { hasLapsed }),
-    ...(heldMs !== undefined && { heldMs }),
-    ...(nested !== undefined && { nested }),
-    ...(heirOf !== undefined && { heirOf }),
-    ...(reserved !== undefined && { reserved }),
-    ...(session !== undefined && { session }),
-    ...(tier !== undefined && { tier }),
-    ...(credential !== undefined && { credential }),
-    ...(isUnread !== undefined && { isUnread }),
-  };
 }
 
 function disposeOf(answer: ResumeAnswer): void {

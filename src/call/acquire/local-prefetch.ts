@@ -1,10 +1,7 @@
-import type {
-  GiveBackRequest,
-  PrefetchedCalls,
-  PrefetchedSlots,
-  PrefetchReport,
-} from '../../contract/rpc/group-rpc.ts';
+import type { GiveBackRequest, PrefetchReport } from '../../contract/rpc/group-rpc.ts';
 import { addSums, type ReportedCost } from '../../core/parts/costs.ts';
+import type { PrefetchedShare, ReportedCalls } from '../../core/parts/prefetches.ts';
+import type { LeaseId } from '../../core/words/ids.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import { PREFETCH_STARTS_MS, PREFETCH_TTL_MS } from '../../core/words/settings.ts';
 import { steadyClock, type SteadyClock } from '../../runtime/clock.ts';
@@ -31,24 +28,18 @@ const LAST_MAX = 200;
 const COST_LINES_MAX = 50;
 
 export interface LocalSlot {
-  readonly slot: string;
+  readonly slot: LeaseId;
   readonly attachment: number;
 }
 
-export type PrefetchedCall = Pick<
-  PrefetchedCalls,
-  'caller' | 'tenant' | 'agent' | 'upstream' | 'model' | 'lane'
-> & { readonly leaseId: string };
+export type PrefetchedCall = Pick<ReportedCalls, 'holder' | 'lane'> & { readonly leaseId: LeaseId };
 
 interface PrefetchedCallSum {
-  readonly of: Pick<
-    PrefetchedCalls,
-    'caller' | 'tenant' | 'agent' | 'upstream' | 'model' | 'lane' | 'status'
-  >;
+  readonly of: Pick<ReportedCalls, 'holder' | 'lane' | 'status'>;
   calls: number;
   heldMs: number;
   readonly last: (readonly [
-    leaseId: string,
+    leaseId: LeaseId,
     beganAt: number,
     endedAt: number,
     requestId: string | undefined,
@@ -62,7 +53,7 @@ interface PrefetchedCallSum {
  * requests work on it and none may wait for another.
  */
 export class LocalPrefetch {
-  readonly id: string;
+  readonly id: LeaseId;
   /** The version of the configuration whose calls may start on it. */
   configVersion: number;
   readonly #clock: Pick<SteadyClock, 'now'>;
@@ -89,7 +80,7 @@ export class LocalPrefetch {
   #keeperSeenAt = -Infinity;
 
   constructor(
-    id: string,
+    id: LeaseId,
     configVersion: number,
     renewedAt: number,
     clock: Pick<SteadyClock, 'now'> = steadyClock,
@@ -128,11 +119,11 @@ export class LocalPrefetch {
    * Returns whether slots arrived too late to be used, because their prefetch was recalled or precedes this one. With a
    * second count of the same prefetch, its pool would assume that it is not kept once one of them ends.
    */
-  comesAfter({ loan: prefetch, attachment }: PrefetchedSlots): boolean {
+  comesAfter({ loan: prefetch, attachment }: PrefetchedShare): boolean {
     return prefetch === this.id ? this.#hasEnded : attachment < this.#newest;
   }
 
-  add({ slots, attachment }: PrefetchedSlots): void {
+  add({ slots, attachment }: PrefetchedShare): void {
     this.#usedAt = this.#clock.now();
     this.#newest = Math.max(this.#newest, attachment);
     for (const slot of slots) this.#free.push({ slot, attachment });
@@ -179,18 +170,17 @@ export class LocalPrefetch {
   ): void {
     this.#peak = Math.max(this.#peak, this.#used.get(slot)?.atOnce ?? 0);
     const now = this.#clock.now();
-    const { caller, tenant, agent, upstream, model, lane, leaseId } = call;
-    const key = JSON.stringify([caller, tenant, agent, upstream, model, lane, status]);
+    const { holder, lane, leaseId } = call;
+    const key = JSON.stringify([holder, lane, status]);
     let sum = this.#ended.get(key);
     if (sum === undefined) {
-      const of = { caller, tenant, agent, upstream, model, lane, status };
-      sum = { of, calls: 0, heldMs: 0, last: [], costs: null };
+      sum = { of: { holder, lane, status }, calls: 0, heldMs: 0, last: [], costs: null };
       this.#ended.set(key, sum);
     }
     sum.calls += 1;
     sum.heldMs += now - beganAt;
     sum.last.push([leaseId, beganAt, now, requestId]);
-    if (used !== undefined) addCost((sum.costs ??= []), model, used);
+    if (used !== undefined) addCost((sum.costs ??= []), holder.model, used);
     // Not on every call, because each splice moves all entries.
     if (sum.last.length >= 2 * LAST_MAX) sum.last.splice(0, LAST_MAX);
   }

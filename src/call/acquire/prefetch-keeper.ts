@@ -1,5 +1,6 @@
 import type { PrefetchReport, PrefetchRpc, RenewAnswer } from '../../contract/rpc/group-rpc.ts';
 import { PREFETCH_RENEW_EVERY_MS } from '../../core/words/settings.ts';
+import { sendLast } from '../../routing/held-lease.ts';
 import { pause, within } from '../../runtime/async.ts';
 import { steadyClock, type Schedule } from '../../runtime/clock.ts';
 import { isOverload } from './failure-streak.ts';
@@ -114,7 +115,7 @@ export class PrefetchKeeper {
   }
 }
 
-/** Releases slots, with several attempts spread over ten seconds. After the last one they expire. */
+/** Releases slots. */
 export async function giveBack(
   prefetch: LocalPrefetch,
   slots: readonly LocalSlot[],
@@ -122,15 +123,13 @@ export async function giveBack(
   after: Schedule,
 ): Promise<void> {
   let report = prefetch.report();
-  for (const pauseMs of [0, ...releasePausesMs()]) {
-    if (pauseMs > 0) await pause(pauseMs, after);
-    try {
-      return await within(ANSWER_LOST_MS, pool().giveBack(prefetch.backOf(slots, report)), after);
-    } catch {
-      // A lost message may have been counted, so its calls are not reported again.
-      report = silent(report);
-    }
-  }
+  const send = (): Promise<void> => {
+    const request = prefetch.backOf(slots, report);
+    // A lost message may have been counted, so its calls are not reported again.
+    report = silent(report);
+    return pool().giveBack(request);
+  };
+  await sendLast(send, ANSWER_LOST_MS, releasePausesMs(), after);
 }
 
 function silent(report: PrefetchReport): PrefetchReport {

@@ -1,11 +1,10 @@
-import type { ResumeRequest } from '../../contract/rpc/group-rpc.ts';
 import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import { PREFETCH_TTL_MS } from '../../core/words/settings.ts';
 import { steadyClock } from '../../runtime/clock.ts';
-import { LeaseHolder, type CallLease, type LeaseEnd } from './lease-holder.ts';
+import { LeaseHolder, type AskedLease, type CallLease, type LeaseEnd } from './lease-holder.ts';
 import { seeToKeeper, type PrefetchContext } from './prefetched-slots.ts';
 import type { PrefetchedCall, LocalPrefetch, LocalSlot } from './local-prefetch.ts';
 import { giveBack } from './prefetch-keeper.ts';
@@ -18,8 +17,8 @@ interface PrefetchedLeaseParts {
   readonly slot: LocalSlot;
   readonly access: PrefetchContext;
   readonly known: PrefetchedCall;
-  /** Builds the request that exchanges the slot for a lease. */
-  readonly self: () => ResumeRequest;
+  /** Builds the request for a slot, which the lease then answers. */
+  readonly asked: () => AskedLease;
   readonly onEnd: (end: LeaseEnd) => void;
 }
 
@@ -72,7 +71,7 @@ export class PrefetchedLease implements CallLease {
     return this.release('unused');
   }
 
-  forRun(): Promise<ResumeRequest | null> {
+  forRun(): ReturnType<CallLease['forRun']> {
     return this.#isReleased ? Promise.resolve(null) : this.#takeOwn().forRun();
   }
 
@@ -104,15 +103,15 @@ export class PrefetchedLease implements CallLease {
   /** Exchanges the slot for its own lease, with the next message about it. */
   #takeOwn(): LeaseHolder {
     if (this.#own !== null) return this.#own;
-    const { loan, slot, access, self, onEnd } = this.#parts;
+    const { loan, slot, access, known, asked, onEnd } = this.#parts;
     const { pool, ctx, after } = access;
     loan.own(slot);
     const lent = { loan: loan.id, slot: slot.slot, told: loan.report() };
     const { renewedAt } = loan;
-    const held = { lease: null, attachment: slot.attachment };
+    const held = { lease: null, leaseId: known.leaseId, attachment: slot.attachment };
     const onKnown = (): void => loan.part(slot);
-    const since = { grantedAt: this.#beganAt, renewedAt, ttlMs: PREFETCH_TTL_MS, onKnown };
-    this.#own = new LeaseHolder(pool, { ...self(), lent }, held, ctx, after, onEnd, since);
+    const since = { grantedAt: this.#beganAt, renewedAt, ttlMs: PREFETCH_TTL_MS, onKnown, lent };
+    this.#own = new LeaseHolder(pool, asked(), held, ctx, after, onEnd, since);
     if (this.#status !== null) this.#own.reportAnswer(this.#status, this.#notes);
     seeToKeeper(loan, access);
     return this.#own;

@@ -1,4 +1,4 @@
-import type { PrefetchedSlots } from '../../contract/rpc/group-rpc.ts';
+import type { PrefetchedShare } from '../../core/parts/prefetches.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/async.ts';
@@ -41,7 +41,7 @@ export function takePrefetchedSlot(
 /** Adds slots that a pool has prefetched to this isolate. `askedAt` is when the answered request was sent. */
 export function takeInPrefetched(
   access: PrefetchContext,
-  prefetched: PrefetchedSlots,
+  prefetched: PrefetchedShare,
   configVersion: number,
   askedAt: number,
 ): void {

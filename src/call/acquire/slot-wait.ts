@@ -49,7 +49,7 @@ export type SlotEnd =
       /** Remaining rate limits of the group. Absent if it has none. */
       readonly rates?: readonly RateRoom[];
     }
-  /** Not now. See `AcquireRequest.isTry`. */
+  /** Not now. See `Ticket.isTry`. */
   | { readonly kind: 'declined'; readonly waitMs: number | null }
   /** The names in the body, or with `of` the session, must be read first. See `AcquireAnswer`. */
   | { readonly kind: 'unread'; readonly of?: 'session' }
@@ -97,7 +97,7 @@ export class SlotWait {
     this.#until = until;
     this.#listener = listener;
     this.#attempt = request.attempt;
-    this.#sliceMs = sliceFor(0, request.wait, listener);
+    this.#sliceMs = sliceFor(0, request.ticket.wait, listener);
   }
 
   /** The acquire call to make at `now`, and how long it may take before the next step. */
@@ -153,7 +153,7 @@ export class SlotWait {
 
   /** A live object has rejected the call by then. A silent one delays its caller no longer. */
   get #overAt(): number {
-    return (this.#request.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
+    return (this.#request.ticket.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
   }
 
   #unlessOver(next: AskAgain, now: number): SlotEnd | AskAgain {
@@ -164,7 +164,7 @@ export class SlotWait {
   #notePlace(pending: SlotPending): void {
     const place = placeIn(pending);
     this.#position = place.position;
-    this.#sliceMs = sliceFor(place.estimateMs, this.#request.wait, this.#listener);
+    this.#sliceMs = sliceFor(place.estimateMs, this.#request.ticket.wait, this.#listener);
     this.#listener?.report(place);
   }
 
@@ -205,7 +205,7 @@ export class SlotWait {
   /** Continues to wait if the call may wait, and asks once more when that ends. */
   #afterOverload(now: number): SlotEnd | AskAgain {
     const retries = this.#streak.noteOverloaded(now);
-    const { wait, isTry } = this.#request;
+    const { wait, isTry } = this.#request.ticket;
     if (!wait || isTry || now >= this.#until) return this.#overloaded(now);
     const restMs = Math.min(overloadedRetryMs(retries), this.#until - now);
     return { kind: 'again', restMs, mayBypass: this.#mayBypass(now) };

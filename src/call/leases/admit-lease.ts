@@ -2,6 +2,7 @@ import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
+import { leaseOf } from '../../routing/held-lease.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { steadyClock } from '../../runtime/clock.ts';
 import { within } from '../../runtime/async.ts';
@@ -30,7 +31,7 @@ import { noteRejection } from '../observe/analytics.ts';
 import type { Candidate } from '../plan.ts';
 import { rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
 import { askById, type ParkedById } from './ask-by-id.ts';
-import type { PoolAt, PoolHold } from './lease-token.ts';
+import { poolOfToken, type PoolAt, type PoolHold } from './lease-token.ts';
 
 /** Time limit of a message that nothing depends on. */
 const LOST_MS = 5_000;
@@ -137,7 +138,9 @@ async function takeOne(
     reply: ErrorReply,
     { rates = [], waitedFor: reason }: Pick<RejectedSlot, 'rates' | 'waitedFor'> = {},
   ): Rejected => {
-    noteRejection(env, request, reply.reason, steadyClock.now() - sentAt);
+    const { holder, lane } = request.ticket;
+    const of = { group: placement.group, holder, lane };
+    noteRejection(env, of, reply.reason, steadyClock.now() - sentAt);
     const about = { group: placement.group };
     return { ...rejected({ ...reply, about }), rates, waited: waitedFor(reason) };
   };
@@ -208,25 +211,23 @@ function admitted(
 }
 
 function holdOf({ placement, granted, request }: PlacedLease): PoolHold {
-  const { leaseId, attachment, member, nested, reserved, wantsServed } = granted;
+  const { expiresAt = 0, wantsServed } = granted;
   return {
-    ...poolAt(placement),
-    leaseId,
-    attachment,
-    tenant: request.tenant ?? request.caller,
-    lane: request.lane ?? 'normal',
+    lease: leaseOf(request, granted),
+    jurisdiction: jurisdictionOf(placement),
     // Every grant of a lease that is held by its id has it.
-    expiresAt: granted.expiresAt ?? 0,
-    ...(member !== undefined && { member }),
-    ...(nested !== undefined && { nested }),
-    ...(reserved !== undefined && { reserved }),
+    expiresAt,
     ...(placement.isOfProvider && { isOfProvider: true }),
     ...(wantsServed === true && { wantsServed }),
   };
 }
 
-function poolAt({ group, partition, assumed, config }: Placement): PoolAt {
-  return { group, partition, assumed, jurisdiction: config?.jurisdiction ?? null };
+function poolAt(placement: Placement): PoolAt {
+  return poolOfToken(placement, jurisdictionOf(placement));
+}
+
+function jurisdictionOf({ config }: Placement): PoolAt['jurisdiction'] {
+  return config?.jurisdiction ?? null;
 }
 
 /**

@@ -1,7 +1,14 @@
-import type { RenewByIdAnswer, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
+import type { PoolRef } from '../../contract/rpc/group-rpc.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import { RENEW_EVERY_MS } from '../../core/words/settings.ts';
+import {
+  claimNow,
+  releaseById,
+  renewById,
+  type HeldLease,
+  type Renewal,
+} from '../../routing/held-lease.ts';
 import { definedGroup } from '../../routing/key-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { poolOf } from '../../routing/pool.ts';
@@ -21,9 +28,13 @@ const ATTEMPTS_MS = 8_000;
 type LeaseContext = Pick<AuthenticatedCall, 'env' | 'table' | 'after'>;
 
 /** The object of a pool, even if its group is no longer configured. */
-function poolAtSource({ env, table }: LeaseContext, at: PoolAt): PoolSource {
-  const placement = placementOf({ table }, at);
-  const { group, partition, jurisdiction } = at;
+function sourceOf(
+  { env, table }: LeaseContext,
+  pool: PoolRef,
+  jurisdiction: PoolAt['jurisdiction'],
+): PoolSource {
+  const placement = placementOf({ table }, { lease: pool });
+  const { group, partition } = pool;
   const isFound = placement.config !== null || jurisdiction === null;
   if (isFound || isUnverified(env, placement)) return poolSourceOfHeld(env, placement, table);
   return () => poolOf(env, group, partition, { location: null, jurisdiction });
@@ -31,32 +42,17 @@ function poolAtSource({ env, table }: LeaseContext, at: PoolAt): PoolSource {
 
 export function placementOf(
   { table }: Pick<LeaseContext, 'table'>,
-  at: PoolAt & Pick<PoolHold, 'isOfProvider'>,
+  hold: Pick<PoolHold, 'isOfProvider'> & { readonly lease: PoolRef },
 ): Placement {
-  const { group, partition, assumed, isOfProvider = false } = at;
+  const { isOfProvider = false } = hold;
+  const { group, partition, assumed } = hold.lease;
   const config = definedGroup(table.snapshot.config, group) ?? null;
   return { group, partition, assumed, config, isOfProvider, ruledLane: null };
 }
 
-/** The lease in one pool as described to an instance that may not know it. */
-function claimOf(lease: LeaseToken, hold: PoolHold): ResumeRequest {
-  const { caller, agent, slots, ticketId, grantedAt, upstream, wanted } = lease;
-  const { expiresAt, isOfProvider: _, wantsServed: __, jurisdiction: ___, ...at } = hold;
-  const now = steadyClock.now();
-  return {
-    ...at,
-    caller,
-    agent,
-    slots,
-    ticketId,
-    upstream,
-    model: wanted.model ?? null,
-    kind: 'lease',
-    byId: true,
-    heldMs: Math.max(0, now - grantedAt),
-    hasLapsed: now >= expiresAt,
-    sentAt: now,
-  };
+/** The lease in one pool with its times. */
+function heldIn({ grantedAt }: LeaseToken, hold: PoolHold): HeldLease & PoolHold {
+  return { ...hold, grantedAt };
 }
 
 export type RenewedPools =
@@ -67,31 +63,23 @@ export type RenewedPools =
 
 export async function renewAll(call: LeaseContext, lease: LeaseToken): Promise<RenewedPools> {
   const answers = await Promise.all(
-    lease.pools.map(async (hold) => [hold, await renewOne(call, lease, hold)] as const),
+    lease.pools.map(async (hold) => {
+      const pool = sourceOf(call, hold.lease, hold.jurisdiction);
+      const renew = (): Promise<Renewal<HeldLease>> => renewById(pool(), heldIn(lease, hold), null);
+      return [hold, await tryFor(call.after, renew)] as const;
+    }),
   );
   const pools: PoolHold[] = [];
   let unreachable: string | null = null;
   for (const [hold, answer] of answers) {
-    if (answer === null) unreachable ??= hold.group;
-    else if (answer.kind !== 'ok') return { kind: answer.kind };
-    else pools.push({ ...hold, attachment: answer.attachment, expiresAt: answer.expiresAt });
+    if (answer === null) unreachable ??= hold.lease.group;
+    else if (answer.kind !== 'ok') return answer;
+    else {
+      const { lease: renewed, expiresAt } = answer.held;
+      pools.push({ ...hold, lease: renewed, expiresAt });
+    }
   }
   return unreachable === null ? { kind: 'ok', pools } : { kind: 'unreachable', group: unreachable };
-}
-
-async function renewOne(
-  call: LeaseContext,
-  lease: LeaseToken,
-  hold: PoolHold,
-): Promise<RenewByIdAnswer | null> {
-  const pool = poolAtSource(call, hold);
-  return tryFor(call.after, async () => {
-    const answer = await pool().renew(hold.leaseId, null, claimOf(lease, hold));
-    if (answer.kind === 'gone' && answer.attachment < hold.attachment) {
-      throw new Error('a replaced instance reported the lease as gone');
-    }
-    return answer;
-  });
 }
 
 /** Ends a lease in all its pools. Returns the groups that could not be reached. */
@@ -106,17 +94,18 @@ export async function releaseAll(
 ): Promise<readonly string[]> {
   const left = await Promise.all(
     lease.pools.map(async (hold) => {
-      const pool = poolAtSource(call, hold);
+      const pool = sourceOf(call, hold.lease, hold.jurisdiction);
       const { status, settle } = end;
       // A provider's failure counts for the groups that represent it, and never for the caller's own.
       const isOther = end.outcome === 'failed' && hold.isOfProvider !== true;
       const outcome = isOther ? 'success' : end.outcome;
       const settlement = settle?.(placementOf(call, hold));
       const ended = await tryFor(call.after, async () => {
-        await pool().release(hold.leaseId, outcome, status, settlement, claimOf(lease, hold));
+        const claim = claimNow(heldIn(lease, hold));
+        await releaseById(pool(), claim, { outcome, status, settlement });
         return true;
       });
-      return ended === null ? [hold.group] : [];
+      return ended === null ? [hold.lease.group] : [];
     }),
   );
   return left.flat();
@@ -129,9 +118,9 @@ export async function reportTo(
   signal: UpstreamSignal,
   isRepeat: boolean,
 ): Promise<void> {
-  const pool = poolAtSource(call, hold);
+  const pool = sourceOf(call, hold.lease, hold.jurisdiction);
   await tryFor(call.after, async () => {
-    await pool().report(hold.leaseId, signal, isRepeat, claimOf(lease, hold));
+    await pool().report(hold.lease.leaseId, signal, isRepeat, claimNow(heldIn(lease, hold)));
     return true;
   });
 }
@@ -144,7 +133,7 @@ export async function cancelAll(
 ): Promise<readonly string[]> {
   const left = await Promise.all(
     pools.map(async (at) => {
-      const pool = poolAtSource(call, at);
+      const pool = sourceOf(call, at, at.jurisdiction);
       const done = await tryFor(call.after, async () => {
         await pool().cancel(ticketId);
         return true;

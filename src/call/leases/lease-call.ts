@@ -98,7 +98,7 @@ export async function openLeaseOf(
   if (lease !== null) {
     const { upstream: id, wanted, pools } = lease;
     call.found.located = locatedOf(call, id, wanted.model);
-    call.found.placements = pools;
+    call.found.placements = pools.map((hold) => hold.lease);
   }
   return lease;
 }

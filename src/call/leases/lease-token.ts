@@ -1,37 +1,35 @@
 import type { GroupConfig } from '../../contract/config/config.ts';
 import type { LeaseRequestBody } from '../../contract/leases.ts';
-import type { AssumedLimit, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
-import type { Lane } from '../../core/words/ticket.ts';
+import type { LeaseRef, PoolRef } from '../../contract/rpc/group-rpc.ts';
 import type { PastAttempts } from '../attempts/call-attempts.ts';
 import { openToken, sealToken } from './signed-token.ts';
 
 /** Increase it with each change of what tokens contain. Tokens of other versions are not valid. */
-const VERSION = 2;
+const VERSION = 3;
 
 export type WantedLease = Pick<LeaseRequestBody, 'group' | 'upstream' | 'model' | 'estimate'>;
 
-/** One pool in which a ticket is queued, or a lease holds slots. */
-export interface PoolAt {
-  readonly group: string;
-  readonly partition: string | null;
-  readonly assumed: AssumedLimit | null;
+/** One pool in which a ticket is queued. */
+export interface PoolAt extends PoolRef {
   /** The jurisdiction of its group, which locates the object even after the group is deleted. */
   readonly jurisdiction: GroupConfig['jurisdiction'];
 }
 
-export interface PoolHold extends PoolAt {
-  readonly leaseId: string;
-  readonly tenant: string;
-  readonly lane: Lane;
-  readonly attachment: number;
+/** A lease in one pool. */
+export interface PoolHold extends Pick<PoolAt, 'jurisdiction'> {
+  readonly lease: LeaseRef;
   /** When it expires, in epoch milliseconds. It is part of the token because no client is trusted to report it. */
   readonly expiresAt: number;
-  readonly member?: string;
-  readonly nested?: NonNullable<ResumeRequest['nested']>;
-  readonly reserved?: NonNullable<ResumeRequest['reserved']>;
   /** Present if the pool represents a provider. */
   readonly isOfProvider?: true;
   readonly wantsServed?: true;
+}
+
+export function poolOfToken(
+  { group, partition, assumed }: PoolRef,
+  jurisdiction: PoolAt['jurisdiction'],
+): PoolAt {
+  return { group, partition, assumed, jurisdiction };
 }
 
 interface TokenHistory {
@@ -52,7 +50,6 @@ export interface TicketToken extends TokenHistory {
 export interface LeaseToken extends TokenHistory {
   readonly wanted: WantedLease;
   readonly upstream: string;
-  readonly agent: string | null;
   readonly slots: number;
   readonly mayWait: boolean;
   /** When it was granted in all its groups. */
@@ -62,7 +59,7 @@ export interface LeaseToken extends TokenHistory {
 }
 
 export function sealLease(fingerprintKey: string, lease: LeaseToken): Promise<string> {
-  const id = lease.pools.at(0)?.leaseId ?? lease.ticketId;
+  const id = lease.pools.at(0)?.lease.leaseId ?? lease.ticketId;
   return sealToken(fingerprintKey, 'lease', id, { version: VERSION, ...lease });
 }
 

@@ -208,9 +208,9 @@ export function planHeld(
   const upstream = upstreamFor(call, wanted) ?? NOWHERE;
   const located = locatedAt(upstream, wanted.model ?? null);
   const placements = pools.map((hold) => placementOf(call, hold));
-  const at = pools.findIndex((hold) => hold.member !== undefined);
+  const at = pools.findIndex(({ lease }) => lease.member !== undefined);
   const config = placements[at]?.config ?? null;
-  const rules = callRules(placements, pools[at]?.group ?? null);
+  const rules = callRules(placements, pools[at]?.lease.group ?? null);
   const members = config === null ? null : planMembers(call, located, config);
   const member = members?.places.get(id ?? '') ?? null;
   return { rules, located: member?.located ?? located, members, member };

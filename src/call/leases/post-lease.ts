@@ -214,7 +214,7 @@ async function leased(
   const now = steadyClock.now();
   retryBudgetOf(located.upstream.id).noteCall();
   const { pools: _, ...history } = ticket;
-  const attempt = Math.max(ticket.attempt, ...holds.map(({ leaseId }) => attemptOf(leaseId)));
+  const attempt = Math.max(ticket.attempt, ...holds.map((hold) => attemptOf(hold.lease.leaseId)));
   const callTicket = ticketFor(call, wanted, ticket);
   const { group, upstream, model, estimate } = wanted;
   const lease = await sealLease(call.table.snapshot.fingerprintKey, {
@@ -227,7 +227,6 @@ async function leased(
       ...(estimate !== undefined && { estimate }),
     },
     upstream: located.upstream.id,
-    agent: callTicket.agent,
     mayWait: rules.mayWait && callTicket.maxWaitMs !== 0,
     grantedAt: now,
     member,
@@ -235,8 +234,8 @@ async function leased(
   });
   const expiresAt = Math.min(...holds.map((hold) => hold.expiresAt));
   keepLeasePlace(call, located.upstream.id, expiresAt);
-  const groups = holds.map((hold) => hold.group);
-  const leaseIds = holds.map(({ leaseId }) => leaseId);
+  const groups = holds.map((hold) => hold.lease.group);
+  const leaseIds = holds.map((hold) => hold.lease.leaseId);
   const waitedMs = Math.round(now - ticket.enqueuedAt);
   const body: LeaseAnswer = {
     lease,

@@ -16,7 +16,7 @@ import {
   unknownToken,
   type LeaseRouteAnswer,
 } from './lease-call.ts';
-import { sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
+import { poolOfToken, sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
 import { forbiddenHold, planHeld } from './plan-lease.ts';
 import { settleRefused } from './settle-lease.ts';
 
@@ -89,12 +89,7 @@ function ticketAfter(
     enqueuedAt,
     slots,
     past,
-    pools: pools.map(({ group, partition, assumed, jurisdiction }) => ({
-      group,
-      partition,
-      assumed,
-      jurisdiction,
-    })),
+    pools: pools.map(({ lease, jurisdiction }) => poolOfToken(lease, jurisdiction)),
   });
 }
 
@@ -125,7 +120,7 @@ function addHeader(headers: Headers, name: string, value: string): void {
 
 /** The pools that represent a provider, narrowest first. With members it is the pool of the members. */
 function ofProvider({ pools }: LeaseToken): readonly PoolHold[] {
-  const withMember = pools.filter(({ member }) => member !== undefined);
+  const withMember = pools.filter(({ lease }) => lease.member !== undefined);
   return withMember.length > 0 ? withMember : pools.filter((hold) => hold.isOfProvider === true);
 }
 

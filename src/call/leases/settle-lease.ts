@@ -65,7 +65,7 @@ function noteIgnored(
   if (!logged.mayOneMore(steadyClock.now())) return;
   logEvent('lease_usage_ignored', {
     key: caller.gatewayKeyId,
-    groups: pools.map(({ group }) => group).join(','),
+    groups: pools.map(({ lease }) => lease.group).join(','),
     model: wanted.model ?? null,
     input_tokens: usage.input_tokens ?? null,
     output_tokens: usage.output_tokens ?? null,

@@ -1,17 +1,20 @@
 import type { AnalyticsDataset, Env } from '../../env.ts';
-import type { ResumeRequest } from '../../contract/rpc/group-rpc.ts';
 import type { Reason } from '../../contract/reasons.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
+import type { Holder, Lane } from '../../core/words/ticket.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 
 /** Maximum length of a text. Callers choose some of them, and all texts of a point may have 16 KB. */
 const TEXT_LENGTH_MAX = 200;
 
-export type AnalysedCall = Pick<
-  ResumeRequest,
-  'group' | 'upstream' | 'model' | 'tenant' | 'caller' | 'lane' | 'member'
->;
+export interface AnalysedCall {
+  readonly group: string;
+  readonly holder: Pick<Holder, 'upstream' | 'model' | 'tenant'>;
+  readonly lane: Lane;
+  /** Absent if it was not granted at a member. */
+  readonly member?: string;
+}
 
 export interface CallEnd {
   readonly outcome: LeaseOutcome | 'rejected';
@@ -50,22 +53,22 @@ export function noteRejection(
 }
 
 function pointOf(
-  call: AnalysedCall,
+  { group, holder, lane, member = '' }: AnalysedCall,
   { outcome, reason, status, waitedMs, heldMs, used }: CallEnd,
 ): Parameters<AnalyticsDataset['writeDataPoint']>[0] {
   const texts = [
-    call.group,
-    call.upstream,
-    call.model ?? '',
-    call.tenant ?? call.caller,
-    call.lane ?? 'normal',
+    group,
+    holder.upstream,
+    holder.model ?? '',
+    holder.tenant,
+    lane,
     outcome,
     reason ?? '',
     status === null ? '' : `${Math.floor(status / 100)}xx`,
-    call.member ?? '',
+    member,
   ];
   return {
-    indexes: [call.group],
+    indexes: [group],
     blobs: texts.map((text) => text.slice(0, TEXT_LENGTH_MAX)),
     doubles: [waitedMs, heldMs, used?.inputTokens ?? 0, used?.outputTokens ?? 0, used?.usd ?? 0],
   };

@@ -3,12 +3,15 @@ import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
-import type { ReportedCost } from '../../core/parts/costs.ts';
+import type { KeeperReport, PrefetchedShare } from '../../core/parts/prefetches.ts';
 import type { Correction, NewCorrection, Period } from '../../core/parts/spend.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
+import type { Claim } from '../../core/orphaned.ts';
 import type { HandedGroup } from '../../core/state.ts';
-import type { HoldKind, Lane } from '../../core/words/ticket.ts';
-import type { CallEstimate, Reserved, Settlement } from '../../core/words/usage.ts';
+import type { LeaseId, MemberId } from '../../core/words/ids.ts';
+import type { LeaseRecord, NestedLease } from '../../core/words/lease.ts';
+import type { Lane, Ticket } from '../../core/words/ticket.ts';
+import type { Reserved, Settlement } from '../../core/words/usage.ts';
 import type { PoolPreview } from './change-preview.ts';
 import type { GroupConfig } from '../config/config.ts';
 import type { PoolReport, WatchRequest } from './feed-rpc.ts';
@@ -29,37 +32,29 @@ export const CONTRACT_VERSION = 1;
 /** Idle time after which a pool is no longer shown and leaves the directory's list. */
 export const POOL_IDLE_MS = 600_000;
 
-export interface AcquireRequest {
-  readonly version: number;
-  /** Group and partition. The partition is null if the group is not split. */
+/** A pool: a group, or one of its partitions. */
+export interface PoolRef {
   readonly group: string;
+  /** null if the group is not split. */
   readonly partition: string | null;
   /** Limit of an automatic group, which is not in the configuration. null for a configured group. */
   readonly assumed: AssumedLimit | null;
+}
+
+export interface AcquireRequest extends PoolRef {
+  readonly version: number;
   /** Version of the configuration by which the Worker routed the call. */
   readonly configVersion: number;
   /** Version of the last change that affects this group in that configuration. */
   readonly sinceVersion: number;
-  /** Isolate of the Worker. Calls of one isolate communicate without messages. Absent if unknown. */
-  readonly isolate?: string;
-  readonly ticketId: string;
+  /** The call. Its times are by the clock of the Worker. */
+  readonly ticket: Ticket;
   /** Number of the ticket's attempt, beginning with 1. Lease id = ticket id + attempt. */
   readonly attempt: number;
-  /**
-   * When this acquire call was sent, by the clock of the times below. The object's clock may differ. Absent if it does
-   * not.
-   */
+  /** When this acquire call was sent, by the clock of the ticket. Absent if the object has the same clock. */
   readonly sentAt?: number;
   /** How far that clock is ahead of the wall clock, because the wall clock was set back. Absent means 0. */
   readonly clockAheadMs?: number;
-  /** Arrival of the call at Headgate, in epoch milliseconds. The same in all acquire calls. */
-  readonly enqueuedAt: number;
-  /** The caller's own deadline in epoch milliseconds. The group's time-out applies in addition. */
-  readonly deadlineAt: number | null;
-  /** Maximum wait that the operator set for its lane or its key. Absent means the group's time-out. */
-  readonly timeoutMs?: number;
-  /** If false, the object responds `busy` instead of queueing the call. */
-  readonly wait: boolean;
   /** How long the object may park this call, in milliseconds. The Worker polls again before that. */
   readonly sliceMs: number;
   /** The object may respond `pending` with `askAgainMs`. Otherwise the call is parked. */
@@ -69,56 +64,6 @@ export interface AcquireRequest {
    * deliver a lease any more. Set from then on. Absent if some still may.
    */
   readonly isAnew?: boolean;
-  /** Account of the call: the id of a gateway key, or the fingerprint of a provider key. */
-  readonly caller: string;
-  readonly agent: string | null;
-  readonly upstream: string;
-  readonly model: string | null;
-  /** Tenant for fair sharing. */
-  readonly tenant: string;
-  readonly lane: Lane;
-  /** Slots that the call takes. */
-  readonly slots: number;
-  /** Start of the agent run, in epoch milliseconds. null if at most its id is known. */
-  readonly agentStartedAt: number | null;
-  /** An attempt for several groups at once: granted immediately, or `declined` without a trace. */
-  readonly isTry: boolean;
-  /** The call needs slots of other groups, too, and may hold these while it waits for them. `confirm` ends that. */
-  readonly waitsElsewhere: boolean;
-  /** Names of other pools in which the call needs slots and has none yet. Absent if there are none. */
-  readonly needs?: readonly string[];
-  /** The call was granted here before, and released its slot while it waited for another pool. It goes first. */
-  readonly hadTurn?: boolean;
-  /** Lease ids of the parent call, in any groups. */
-  readonly parents: readonly string[];
-  /** Estimated use of rates and budgets. Absent means one request. */
-  readonly estimate?: CallEstimate;
-  /** The isolate may start similar calls on prefetched slots. If absent, `granted` has no `lent`. */
-  readonly mayBorrow?: boolean;
-  /**
-   * The lease is held by its id: the disposal of a response frees nothing, and a repeated acquire call for the same
-   * attempt gets the same lease again. It lasts until it is released by its id, or is not renewed for one TTL. Absent
-   * if the lease is held by its response.
-   */
-  readonly byId?: boolean;
-  /** Kind of the holder. Absent if it is a call. */
-  readonly kind?: HoldKind;
-  /** Service tier in the body, in lower case. Absent if it is the default or unknown. */
-  readonly tier?: string;
-  /**
-   * Fingerprint of the caller's own provider key in a pool that several keys share. Absent if all calls have one key.
-   */
-  readonly credential?: string;
-  /** The body was not read, and may contain a model and a service tier. Absent if it was read, or contains none. */
-  readonly isUnread?: boolean;
-  /** Hash of the user or session of a call without an agent, for the scheduling order. Absent if there is none. */
-  readonly session?: string;
-  /** The Worker can still determine the session of the call. Absent if it has, or if there is none. */
-  readonly mayNameSession?: boolean;
-  /** Ids of members that cannot run the call, or have refused it. Absent if there are none. */
-  readonly excluded?: readonly string[];
-  /** Those of them that refused it once for a temporary reason. Absent if there are none. */
-  readonly excludedForNow?: readonly string[];
   /** Calls that this isolate passed without a slot since it last reached the object. */
   readonly passedUnlimited: number;
 }
@@ -136,9 +81,9 @@ export type AcquireAnswer =
   | {
       readonly kind: 'granted';
       readonly lease: LeaseRpc;
-      readonly leaseId: string;
+      readonly leaseId: LeaseId;
       /** Id of the member that runs the call. Absent if the group has no members. */
-      readonly member?: string;
+      readonly member?: MemberId;
       /** Larger than in all earlier responses for this lease. Only the disposal of the largest one frees the lease. */
       readonly attachment: number;
       /** The call runs on the slots of another lease. Absent if it holds its own. */
@@ -146,7 +91,7 @@ export type AcquireAnswer =
       /**
        * Leases that had its slot before, as far as that is not durable yet, the last first. Absent if there are none.
        */
-      readonly heirOf?: readonly string[];
+      readonly heirOf?: readonly LeaseId[];
       /** Part of rates and budgets that is reserved for the call. Absent if there is none. */
       readonly reserved?: Reserved;
       /** The group wants a report when the headers show that the upstream accepted the call. */
@@ -165,7 +110,7 @@ export type AcquireAnswer =
        */
       readonly expiresAt?: number;
       /** Slots that the isolate prefetches with this response. Absent if there are none. */
-      readonly lent?: PrefetchedSlots;
+      readonly lent?: PrefetchedShare;
       readonly configVersion: number;
     }
   | {
@@ -207,7 +152,7 @@ export type AcquireAnswer =
    * determine the session of the call and retry.
    */
   | { readonly kind: 'unread'; readonly configVersion: number; readonly of?: 'session' }
-  /** Only for attempts (`isTry`): not now. */
+  /** Only for attempts (`Ticket.isTry`): not now. */
   | {
       readonly kind: 'declined';
       /**
@@ -220,54 +165,13 @@ export type AcquireAnswer =
   /** The attempt has ended: it was released or canceled, or its grant was lost in transit. */
   | ReplacedInstance;
 
-/**
- * Slots on which an isolate may start calls without a request. They count as in use until `giveBack` releases them,
- * they become the lease of a call (`ResumeRequest.lent`), or no keeper renews them. They are not held by a response.
- */
-export interface PrefetchedSlots {
-  readonly loan: string;
-  readonly slots: readonly string[];
-  /** As for a lease. */
-  readonly attachment: number;
-}
-
 /** Report about a set of prefetched slots. Every message about the set contains it. */
-export interface PrefetchReport {
-  readonly loan: string;
-  /** Slots of the set that the isolate has, without those whose calls have requested their own leases. */
-  readonly known: number;
-  /** Slots in use, and the maximum when one of the calls below started. */
-  readonly used: number;
-  readonly peak: number;
-  /** Calls that have ended successfully on these slots since then, and were not reported otherwise. */
-  readonly ended: readonly PrefetchedCalls[];
-}
-
-/** Calls of one kind that ended successfully on prefetched slots. */
-export interface PrefetchedCalls {
-  readonly caller: string;
-  readonly tenant: string;
-  readonly agent: string | null;
-  readonly upstream: string;
-  readonly model: string | null;
-  readonly lane: Lane;
-  readonly status: number | null;
-  readonly calls: number;
-  /** Total time for which they held their slots. */
-  readonly heldMs: number;
-  /** The last calls: lease id, milliseconds since their start and end, and the upstream's id of the request. */
-  readonly last: readonly (readonly [
-    leaseId: string,
-    beganMs: number,
-    endedMs: number,
-    requestId?: string,
-  ])[];
-  /** Usage that the provider reported, by team and model. Absent if none of them counts in the costs of the group. */
-  readonly costs?: readonly ReportedCost[];
+export interface PrefetchReport extends KeeperReport {
+  readonly loan: LeaseId;
 }
 
 export interface GiveBackRequest extends PrefetchReport {
-  readonly slots: readonly { readonly slot: string; readonly attachment: number }[];
+  readonly slots: readonly { readonly slot: LeaseId; readonly attachment: number }[];
   /** As in `ResumeRequest`. */
   readonly hasLapsed: boolean;
 }
@@ -296,12 +200,6 @@ export type KeepPrefetchAnswer =
 export interface ReplacedInstance {
   readonly kind: 'gone';
   readonly attachment: number;
-}
-
-/** The lease on whose slots another one runs, and the number of slots that it takes. */
-interface NestedLease {
-  readonly in: string;
-  readonly slots: number;
 }
 
 /**
@@ -342,56 +240,18 @@ export interface LeaseRpc extends Disposable {
 
 export type RenewAnswer = 'ok' | 'revoking' | 'gone';
 
-/** Request by which a holder resumes its lease at a new instance of the object. */
-export interface ResumeRequest {
-  readonly leaseId: string;
-  readonly ticketId: string;
-  readonly caller: string;
-  readonly agent: string | null;
-  readonly upstream: string;
-  readonly model: string | null;
-  readonly group: string;
-  readonly partition: string | null;
-  readonly assumed: AssumedLimit | null;
-  readonly isolate?: string;
-  readonly tenant: string;
-  readonly lane: Lane;
-  readonly slots: number;
-  /** Member at which it was granted. Absent if the group had no members. */
-  readonly member?: string;
-  /** Attachment of the response that holds the lease. The new one is larger. Absent if unknown. */
-  readonly attachment?: number;
-  /** No renewal sent within the last TTL was acknowledged, so its slots may have been reassigned. */
-  readonly hasLapsed?: boolean;
-  /** Time for which it has held the lease, in milliseconds. Absent if unknown. */
-  readonly heldMs?: number;
+/** A lease and its pool. Messages about the lease and stored holders contain it as it is. */
+export interface LeaseRef extends PoolRef, LeaseRecord {}
+
+/**
+ * Request by which a holder resumes its lease at a new instance of the object. An instance without a lease that is held
+ * by its id accepts it only if its slots are among those that an earlier instance granted, and never above the limit.
+ */
+export interface ResumeRequest extends LeaseRef, Claim {
   /**
    * When this message was sent, by the clock that `expiresAt` in its response should use. Absent means the object's.
    */
   readonly sentAt?: number;
-  /** As in the response to the grant. */
-  readonly nested?: NestedLease;
-  readonly heirOf?: readonly string[];
-  readonly reserved?: Reserved;
-  /**
-   * The lease is held by its id, or will be from now on. An instance without the lease accepts it only if its slots are
-   * among those that an earlier instance granted, and never above the limit. Absent if it is held by its response.
-   */
-  readonly byId?: boolean;
-  /** Kind of the holder. Absent if it is a call. */
-  readonly kind?: HoldKind;
-  /** As in `AcquireRequest`. */
-  readonly session?: string;
-  readonly tier?: string;
-  readonly credential?: string;
-  readonly isUnread?: boolean;
-  /** Prefetched slot on which its call started. The lease replaces it if the lease is unknown. */
-  readonly lent?: {
-    readonly loan: string;
-    readonly slot: string;
-    /** Processed when the lease replaces the slot, because the response may depend on it. */
-    readonly told?: PrefetchReport;
-  };
 }
 
 export type ResumeAnswer =
@@ -460,7 +320,7 @@ export interface GroupRpc {
   resume(request: ResumeRequest): Promise<ResumeAnswer>;
   /**
    * Renews a lease by its id, and responds immediately. From then on it is held by its id, even if a response held it
-   * before. `held` is what its holder would resume, with `byId`. `status` is that of the upstream, once known.
+   * before. `held` is what its holder would resume, with `isById`. `status` is that of the upstream, once known.
    */
   renew(leaseId: string, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer>;
   /** Makes this request the keeper of prefetched slots, in place of the previous one. */

@@ -1,11 +1,13 @@
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { GroupConfig } from '../config/config.ts';
-import type { ResumeRequest } from './group-rpc.ts';
+import type { LeaseRef } from './group-rpc.ts';
 
 /** A lease that moves from the call that started a run to the run. */
 export interface RunLease {
-  /** Lease as its holder reports it, with the time for which it has been held. */
-  readonly held: ResumeRequest;
+  readonly lease: LeaseRef;
+  /** As in `ResumeRequest`. */
+  readonly heldMs: number;
+  readonly hasLapsed: boolean;
   readonly jurisdiction: GroupConfig['jurisdiction'];
   readonly location: GroupConfig['location'];
   /** Status of the upstream's response to the call. */

@@ -1,5 +1,5 @@
 import type { InstantMs, LeaseId } from '../words/ids.ts';
-import type { Lane } from '../words/ticket.ts';
+import type { Holder, Lane } from '../words/ticket.ts';
 import { BoundedMap } from './bounded-map.ts';
 import type { ReportedCost } from './costs.ts';
 
@@ -27,7 +27,10 @@ export interface Prefetch {
   isRecalled: boolean;
 }
 
-/** Slots that an isolate receives together with a grant. */
+/**
+ * Slots that an isolate receives together with a grant. They count as in use until it returns them, they become leases
+ * of calls, or no keeper renews them. No answer holds them.
+ */
 export interface PrefetchedShare {
   readonly loan: LeaseId;
   readonly slots: readonly LeaseId[];
@@ -54,11 +57,7 @@ export interface PrefetchState {
 
 /** Successful calls of one kind on prefetched slots, as reported by their keeper. */
 export interface ReportedCalls {
-  readonly tenant: string;
-  readonly agent: string | null;
-  readonly caller: string;
-  readonly upstream: string;
-  readonly model: string | null;
+  readonly holder: Holder;
   readonly lane: Lane;
   readonly status: number | null;
   readonly calls: number;
@@ -70,14 +69,13 @@ export interface ReportedCalls {
   readonly costs?: readonly ReportedCost[];
 }
 
-export interface ReportedCall {
-  readonly leaseId: LeaseId;
-  /** How long ago it began and ended. */
-  readonly beganMs: number;
-  readonly endedMs: number;
-  /** The upstream's own id of the call. Absent if it sent none. */
-  readonly requestId?: string;
-}
+/** One of them: how many milliseconds ago it began and ended, and the upstream's own id of it, if that sent one. */
+export type ReportedCall = readonly [
+  leaseId: LeaseId,
+  beganMs: number,
+  endedMs: number,
+  requestId?: string,
+];
 
 export interface KeeperReport {
   /** Slots that the isolate has. Slots in transit or lost on the way are not included. */

@@ -14,6 +14,7 @@ export const HOLD_KINDS = ['session', 'turn', 'lease', 'run'] as const;
 
 export type HoldKind = (typeof HOLD_KINDS)[number];
 
+/** The caller and the call that hold a slot. Acquire calls, renewals and stored leases contain it as it is. */
 export interface Holder {
   /** The tenant that is charged. Tenants share the group fairly. */
   readonly tenant: string;
@@ -29,8 +30,6 @@ export interface Holder {
   /** Reported only. The core does not read it. */
   readonly upstream: string;
   readonly model: string | null;
-  /** The isolate of the Worker that runs the call. Absent if unknown. */
-  readonly isolate?: string;
   /** Absent for a call. */
   readonly kind?: HoldKind;
   /** Service tier in the body, in lower case. Absent if it is the default or unknown. */
@@ -80,8 +79,8 @@ export interface Ticket {
   readonly parents: readonly LeaseId[];
   /** Its expected use. null means one request without a token estimate. */
   readonly estimate: CallEstimate | null;
-  /** Its isolate may start calls on prefetched slots. Absent if it may not. */
-  readonly mayBorrow?: boolean;
+  /** The isolate of its Worker, which may start calls on prefetched slots. Absent if it may not. */
+  readonly isolate?: string;
   /** Its lease is held by id, so the disposal of an answer does not free it. Absent if disposal frees it. */
   readonly isById?: boolean;
   /** Members that refused the call or that it cannot use. Absent if there are none. */

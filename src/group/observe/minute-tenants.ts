@@ -46,7 +46,7 @@ export class MinuteTenants {
       this.#noteCall(decision);
     }
     for (const sum of prefetched) {
-      add(this.#held, sum.tenant, sum.heldMs);
+      add(this.#held, sum.holder.tenant, sum.heldMs);
       this.#notePrefetched(sum);
     }
   }
@@ -74,7 +74,8 @@ export class MinuteTenants {
   }
 
   /** Counts calls on prefetched slots. If they named no model, the models come from the costs of their answers. */
-  #notePrefetched({ caller, upstream, model, calls, costs = [] }: ReportedCalls): void {
+  #notePrefetched({ holder, calls, costs = [] }: ReportedCalls): void {
+    const { caller, upstream, model } = holder;
     const reported = model === null ? costs : [];
     for (const line of reported) {
       this.#calls.add({ caller, upstream, model: line.model }, line.calls);

@@ -165,9 +165,8 @@ export class Fleet {
         model: count % 3 > 0 ? 'pro' : 'flash',
         ...(count % 4 === 3 && { tier: 'flex' }),
         ...(count % 5 > 1 && { credential: `key-${count % 5}` }),
-        ...(isolate !== undefined && { isolate }),
       },
-      mayBorrow: isolate !== undefined,
+      ...(isolate !== undefined && { isolate }),
       slots,
       parents: parent === null ? [] : [parent.leaseId],
     });

@@ -123,10 +123,10 @@ export class Instance {
   }
 
   acquire(event: Extract<GroupEvent, { kind: 'acquire' }>, reply: Reply): void {
-    const { id, holder, mayBorrow } = event.ticket;
+    const { id, isolate } = event.ticket;
     // All isolates call often.
-    for (let index = 0; mayBorrow === true && index < PREFETCHED_PACE_MIN; index += 1) {
-      notePace(this.state.lending, holder.isolate ?? '', this.#around.now());
+    for (let index = 0; isolate !== undefined && index < PREFETCHED_PACE_MIN; index += 1) {
+      notePace(this.state.lending, isolate, this.#around.now());
     }
     const superseded = this.#asks.get(id);
     this.#asks.set(id, reply);

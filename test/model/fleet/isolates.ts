@@ -184,7 +184,7 @@ export class Isolates {
   readonly #older = new Set<IsolatesKept>();
 
   #of({ ticket }: FleetCall): Isolate | null {
-    return this.all.find(({ id }) => id === ticket.holder.isolate) ?? null;
+    return this.all.find(({ id }) => id === ticket.isolate) ?? null;
   }
 
   #isLent(kept: IsolatesKept, call: FleetCall): boolean {

@@ -15,6 +15,8 @@ import {
 } from '../../../src/call/acquire/acquire-slot.ts';
 import type { PositionListener } from '../../../src/call/acquire/slices.ts';
 import type { SlotRequest } from '../../../src/call/acquire/slot-wait.ts';
+import { leaseId } from '../../../src/core/words/ids.ts';
+import { acquireRequest, type RequestFields } from '../../support/requests.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -26,31 +28,11 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const REQUEST: SlotRequest = {
-  version: 1,
-  group: 'g',
-  partition: null,
-  assumed: null,
-  configVersion: 1,
-  ticketId: 't',
-  attempt: 1,
-  enqueuedAt: 0,
-  deadlineAt: null,
-  wait: true,
-  caller: 'c',
-  agent: null,
-  upstream: 'u',
-  model: null,
-  sinceVersion: 1,
-  tenant: 'c',
-  lane: 'normal',
-  slots: 1,
-  agentStartedAt: null,
-  isTry: false,
-  waitsElsewhere: false,
-  parents: [],
-  passedUnlimited: 0,
-};
+const REQUEST = requested();
+
+function requested(of: RequestFields = {}): SlotRequest {
+  return acquireRequest('g', 't', { enqueuedAt: 0, ...of });
+}
 
 type AcquireSlotPending = Extract<AcquireAnswer, { kind: 'pending' }>;
 
@@ -94,7 +76,7 @@ function granted(attachment: number) {
   const answer = {
     kind: 'granted',
     lease,
-    leaseId: 't.1',
+    leaseId: leaseId('t.1'),
     attachment,
     configVersion: 1,
   } satisfies AcquireAnswer;
@@ -111,7 +93,7 @@ const bypass = () => Promise.resolve(null);
 
 /** Starts asking, and tells what became of it so far. */
 function start(
-  of: Partial<SlotRequest> = {},
+  of: RequestFields = {},
   {
     script = () => null,
     ...how
@@ -121,7 +103,7 @@ function start(
   const caller = new AbortController();
   const seen: { result: Acquired | null } = { result: null };
   const patience = { after: onTimer, listener: null, until: Infinity, bypass, ...how };
-  const request = { ...REQUEST, ...of };
+  const request = requested(of);
   const by = { ...patience, signal: caller.signal };
   const work = acquireSlot(pool.source, request, by).then((result) => {
     seen.result = result;

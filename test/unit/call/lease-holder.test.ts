@@ -5,11 +5,15 @@ import type {
   LeaseRpc,
   RenewAnswer,
   ResumeAnswer,
-  ResumeRequest,
 } from '../../../src/contract/rpc/group-rpc.ts';
 import type { GrantedAnswer } from '../../../src/call/acquire/open-calls.ts';
 import { LeaseHolder } from '../../../src/call/acquire/lease-holder.ts';
+import { leaseId, memberId } from '../../../src/core/words/ids.ts';
+import { leaseOf } from '../../../src/routing/held-lease.ts';
 import { onTimer } from '../../../src/runtime/clock.ts';
+import { acquireRequest } from '../../support/requests.ts';
+
+const A = memberId('a');
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -24,23 +28,15 @@ afterEach(() => {
 /** Half of the time in which holders come back. */
 const RESUME_MS = 50;
 
-const SELF = {
-  leaseId: 't.1',
-  ticketId: 't',
-  caller: 'c',
-  agent: null,
-  upstream: 'u',
-  model: null,
-  group: 'g',
-  partition: null,
-  assumed: null,
-  tenant: 'c',
-  lane: 'normal' as const,
-  slots: 1,
-};
+const ASKED = acquireRequest('g', 't');
 
 /** The lease as its holder tells of it to an instance that may not know it. */
-const HELD = { attachment: 5, hasLapsed: false, heldMs: expect.any(Number) as number };
+const HELD = {
+  ...leaseOf(ASKED, { leaseId: leaseId('t.1'), attachment: 5 }),
+  hasLapsed: false,
+  heldMs: expect.any(Number) as number,
+  sentAt: expect.any(Number) as number,
+};
 
 function scriptedLease() {
   const renewals: PromiseWithResolvers<RenewAnswer>[] = [];
@@ -64,17 +60,13 @@ function granted(
   attachment: number,
   of: Partial<GrantedAnswer> = {},
 ): GrantedAnswer {
-  return { kind: 'granted', lease, leaseId: 't.1', attachment, configVersion: 1, ...of };
+  return { kind: 'granted', lease, leaseId: leaseId('t.1'), attachment, configVersion: 1, ...of };
 }
 
 /** The answer of an instance that is as new as the holder's. */
 const GONE: ResumeAnswer = { kind: 'gone', attachment: 6 };
 
-function setUp(
-  of: Partial<GrantedAnswer> = {},
-  self: Partial<ResumeRequest> = {},
-  firstRenewalMs?: number,
-) {
+function setUp(of: Partial<GrantedAnswer> = {}, firstRenewalMs?: number) {
   const first = scriptedLease();
   const resume = vi.fn<() => Promise<ResumeAnswer>>(() => Promise.resolve(GONE));
   const release = vi.fn<() => Promise<void>>(() => Promise.resolve());
@@ -82,8 +74,7 @@ function setUp(
   const stub = { resume, release, report } as Partial<GroupRpc> as GroupRpc;
   const work: Promise<unknown>[] = [];
   const ctx = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
-  const own = { ...SELF, ...self };
-  const holder = new LeaseHolder(() => stub, own, granted(first.lease, 5, of), ctx, onTimer);
+  const holder = new LeaseHolder(() => stub, ASKED, granted(first.lease, 5, of), ctx, onTimer);
   const onRevoked = vi.fn<() => void>();
   holder.keep(onRevoked, firstRenewalMs);
   return { ...first, resume, release, report, holder, onRevoked, work };
@@ -100,14 +91,14 @@ it('a short call never renews', async () => {
 });
 
 it('a call that holds its slot while it waits in another group renews at once', async () => {
-  const { holder, lease } = setUp({}, {}, 0);
+  const { holder, lease } = setUp({}, 0);
   await vi.advanceTimersByTimeAsync(0);
   expect(lease.renew).toHaveBeenCalledOnce();
   await holder.release('success');
 });
 
 it('renews in one loop when the call that waited runs, and reports a revocation to the later listener', async () => {
-  const { holder, lease, renewals, onRevoked, work } = setUp({}, {}, 0);
+  const { holder, lease, renewals, onRevoked, work } = setUp({}, 0);
   await vi.advanceTimersByTimeAsync(0);
   const onRevokedLater = vi.fn<() => void>();
   holder.keep(onRevokedLater);
@@ -164,7 +155,7 @@ it.each(['fails', 'says gone', 'hangs'])('a renewal that %s leads to a resumptio
   await vi.advanceTimersByTimeAsync((how === 'hangs' ? 20_000 : 0) + RESUME_MS - 1);
   expect(resume).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(1);
-  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, ...HELD });
+  expect(resume).toHaveBeenCalledExactlyOnceWith(HELD);
   // The attachment of a new instance holds, however small.
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
   expect(second.lease.renew).toHaveBeenCalledOnce();
@@ -258,7 +249,7 @@ it.each([
     await vi.advanceTimersByTimeAsync(16_000);
     await released;
     expect(at).toEqual(attempts);
-    const reported = ['t.1', 'failed', null, undefined, { ...SELF, ...HELD }];
+    const reported = ['t.1', 'failed', null, undefined, HELD];
     expect(release.mock.calls).toEqual([reported, reported, reported, reported]);
     expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
   },
@@ -295,25 +286,25 @@ it.each([
 });
 
 it('an instance that has granted the lease at another member is told where its call runs', async () => {
-  const { holder, resume } = setUp({}, { member: 'a' });
+  const { holder, resume } = setUp({ member: A });
   const [late, second] = [scriptedLease(), scriptedLease()];
-  resume.mockResolvedValueOnce(granted(second.lease, 10, { member: 'a' }));
+  resume.mockResolvedValueOnce(granted(second.lease, 10, { member: A }));
   const adopted = holder.adoptLate([
-    Promise.resolve(granted(late.lease, 9, { member: 'b' })),
-    Promise.resolve(granted(scriptedLease().lease, 4, { member: 'b' })),
+    Promise.resolve(granted(late.lease, 9, { member: memberId('b') })),
+    Promise.resolve(granted(scriptedLease().lease, 4, { member: memberId('b') })),
   ]);
   await vi.advanceTimersByTimeAsync(RESUME_MS);
   await adopted;
-  const held = { ...HELD, attachment: 9 };
-  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, member: 'a', ...held });
+  const held = { ...HELD, member: A, attachment: 9 };
+  expect(resume).toHaveBeenCalledExactlyOnceWith(held);
   expect(late.lease[Symbol.dispose]).toHaveBeenCalledOnce();
   await holder.release('success');
   expect(second.lease.release).toHaveBeenCalledOnce();
 });
 
 it('one that has granted it at the same member need not be told', async () => {
-  const { holder, resume } = setUp({}, { member: 'a' });
-  await holder.adoptLate([Promise.resolve(granted(scriptedLease().lease, 9, { member: 'a' }))]);
+  const { holder, resume } = setUp({ member: A });
+  await holder.adoptLate([Promise.resolve(granted(scriptedLease().lease, 9, { member: A }))]);
   expect(resume).not.toHaveBeenCalled();
 });
 
@@ -349,11 +340,11 @@ it('a report that went by the lease’s id was said as well, and none follows it
 });
 
 it('tells whose slot it has where it takes its lease up again', async () => {
-  const { renewals, resume } = setUp({ heirOf: ['s.1'] });
+  const { renewals, resume } = setUp({ heirOf: [leaseId('s.1')] });
   await vi.advanceTimersByTimeAsync(1_000);
   renewals[0]?.resolve('gone');
   await vi.advanceTimersByTimeAsync(RESUME_MS);
-  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...SELF, ...HELD, heirOf: ['s.1'] });
+  expect(resume).toHaveBeenCalledExactlyOnceWith({ ...HELD, heirOf: ['s.1'] });
 });
 
 describe('a lease that is moved to another pool', () => {
@@ -364,19 +355,22 @@ describe('a lease that is moved to another pool', () => {
     return { resume, pool: { resume } as Partial<GroupRpc> as GroupRpc };
   }
 
-  const TO = { partition: 'acct_1', assumed: { slotsMax: 3, source: 'unknown' }, tenant: 'acct_1' };
-  const to = TO as Parameters<LeaseHolder['moveTo']>[1];
+  const TO = {
+    group: 'g',
+    partition: 'acct_1',
+    assumed: { slotsMax: 3, source: 'unknown' },
+  } as const;
 
   it('is counted there before it is given back here, and ends there', async () => {
     const { holder, lease } = setUp();
     const there = scriptedLease();
     const { resume, pool } = otherPool(granted(there.lease, 9));
     holder.reportAnswer(200);
-    holder.moveTo(() => pool, to);
+    holder.moveTo(() => pool, TO, 'acct_1');
     await vi.advanceTimersByTimeAsync(0);
-    expect(resume).toHaveBeenCalledWith(
-      expect.objectContaining({ ...SELF, ...TO, hasLapsed: true }),
-    );
+    const moved = { ...HELD.holder, tenant: 'acct_1' };
+    const held = { ...HELD, ...TO, holder: moved, attachment: null, hasLapsed: true };
+    expect(resume).toHaveBeenCalledExactlyOnceWith(held);
     // Here it has told nothing: no call of this pool was served.
     expect(lease.release).toHaveBeenCalledExactlyOnceWith('unused', null);
     expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
@@ -390,7 +384,7 @@ describe('a lease that is moved to another pool', () => {
   it('that ends meanwhile ends where it has come to', async () => {
     const { holder, lease } = setUp();
     const there = scriptedLease();
-    holder.moveTo(() => otherPool(granted(there.lease, 9)).pool, to);
+    holder.moveTo(() => otherPool(granted(there.lease, 9)).pool, TO, 'acct_1');
     await holder.release('success');
     expect(lease.release).toHaveBeenCalledExactlyOnceWith('unused', null);
     expect(there.lease.release).toHaveBeenCalledOnce();
@@ -401,7 +395,7 @@ describe('a lease that is moved to another pool', () => {
     ['cannot be reached', new Error('reset')],
   ])('stays where it is if the other pool %s', async (_what, answer) => {
     const { holder, lease } = setUp();
-    holder.moveTo(() => otherPool(answer).pool, to);
+    holder.moveTo(() => otherPool(answer).pool, TO, 'acct_1');
     await vi.advanceTimersByTimeAsync(0);
     expect(lease.release).not.toHaveBeenCalled();
     await holder.release('success');

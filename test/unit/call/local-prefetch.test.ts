@@ -1,26 +1,25 @@
 import { beforeEach, expect, test } from 'vitest';
 import { LocalPrefetch, type LocalSlot } from '../../../src/call/acquire/local-prefetch.ts';
+import { leaseId } from '../../../src/core/words/ids.ts';
 import { PREFETCH_STARTS_MS, PREFETCH_TTL_MS } from '../../../src/core/words/settings.ts';
 
 /** Slots that this isolate was lent, as it counts them. */
 
 const CALL = {
-  leaseId: 'call.1',
-  caller: 'caller',
-  agent: null,
-  upstream: 'up',
-  model: null,
-  tenant: 'caller',
+  leaseId: leaseId('call.1'),
+  holder: { caller: 'caller', tenant: 'caller', agent: null, upstream: 'up', model: null },
   lane: 'normal',
 } as const;
+
+const LOAN = leaseId('loan');
 
 let now = 0;
 let prefetch: LocalPrefetch;
 
 beforeEach(() => {
   now = 1_000_000;
-  prefetch = new LocalPrefetch('loan', 1, now, { now: () => now });
-  prefetch.add({ loan: 'loan', slots: ['a', 'b', 'c'], attachment: 7 });
+  prefetch = new LocalPrefetch(LOAN, 1, now, { now: () => now });
+  prefetch.add({ loan: LOAN, slots: ['a', 'b', 'c'].map(leaseId), attachment: 7 });
 });
 
 function take(): LocalSlot {
@@ -98,13 +97,13 @@ test('of two keepers the older one stops, and a lost one is replaced after a sec
 });
 
 test('slots that come after it was called back, or of a loan before it, come too late', () => {
-  const more = { loan: 'loan', slots: ['d'], attachment: 8 };
+  const more = { loan: LOAN, slots: [leaseId('d')], attachment: 8 };
   expect(prefetch.comesAfter(more)).toBe(false);
-  expect(prefetch.comesAfter({ ...more, loan: 'newer' })).toBe(false);
-  expect(prefetch.comesAfter({ ...more, loan: 'older', attachment: 6 })).toBe(true);
+  expect(prefetch.comesAfter({ ...more, loan: leaseId('newer') })).toBe(false);
+  expect(prefetch.comesAfter({ ...more, loan: leaseId('older'), attachment: 6 })).toBe(true);
   prefetch.end(false);
   expect(prefetch.comesAfter(more)).toBe(true);
-  expect(prefetch.comesAfter({ ...more, loan: 'newer' })).toBe(false);
+  expect(prefetch.comesAfter({ ...more, loan: leaseId('newer') })).toBe(false);
 });
 
 test('its report adds up what providers reported, by team and model', () => {

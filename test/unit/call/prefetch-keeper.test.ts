@@ -13,6 +13,7 @@ import {
   type PrefetchContext,
 } from '../../../src/call/acquire/prefetched-slots.ts';
 import { LocalPrefetch, type LocalSlot } from '../../../src/call/acquire/local-prefetch.ts';
+import { leaseId } from '../../../src/core/words/ids.ts';
 import { onTimer, steadyClock } from '../../../src/runtime/clock.ts';
 
 /** An answer by which the loan is kept, and its renewals that are parked. */
@@ -21,7 +22,7 @@ interface LoanKeeperHold {
   isDropped: boolean;
 }
 
-const PREFETCHED = { loan: 'loan', slots: ['a', 'b', 'c'], attachment: 7 };
+const PREFETCHED = { loan: leaseId('loan'), slots: ['a', 'b', 'c'].map(leaseId), attachment: 7 };
 
 let prefetch: LocalPrefetch;
 let holds: LoanKeeperHold[];
@@ -38,7 +39,7 @@ beforeEach(() => {
   const stub = { keepPrefetch: keepPrefetch, giveBack } as Partial<GroupRpc> as GroupRpc;
   const ctx = { waitUntil: (work: Promise<unknown>) => void work };
   way = { name: `pool-${(pools += 1)}`, pool: () => stub, ctx, after: onTimer };
-  prefetch = new LocalPrefetch('loan', 1, steadyClock.now());
+  prefetch = new LocalPrefetch(PREFETCHED.loan, 1, steadyClock.now());
   prefetch.add(PREFETCHED);
 });
 
@@ -129,7 +130,12 @@ it('has slots go back at once that come after their loan was called back', async
   holds[0]?.parked.at(-1)?.resolve('revoking');
   await vi.advanceTimersByTimeAsync(0);
   expect(back.toSorted()).toEqual(['a', 'b', 'c']);
-  takeInPrefetched(way, { ...PREFETCHED, slots: ['d'], attachment: 8 }, 1, steadyClock.now());
+  takeInPrefetched(
+    way,
+    { ...PREFETCHED, slots: [leaseId('d')], attachment: 8 },
+    1,
+    steadyClock.now(),
+  );
   await vi.advanceTimersByTimeAsync(0);
   expect(back.at(-1)).toBe('d');
   expect(holds).toHaveLength(1);

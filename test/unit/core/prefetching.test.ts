@@ -1,11 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { atUpstream } from '../../../src/core/capacity.ts';
-import {
-  notePace,
-  type Prefetch,
-  type KeeperReport,
-  type ReportedCall,
-} from '../../../src/core/parts/prefetches.ts';
+import { notePace, type Prefetch, type KeeperReport } from '../../../src/core/parts/prefetches.ts';
 import {
   PREFETCHED_PACE_MIN,
   PREFETCH_RENEW_EVERY_MS,
@@ -105,19 +100,19 @@ test('an heir brings none: its answer leaves before anything is written', () => 
 });
 
 describe('calls that are told of', () => {
-  const kind = { caller: 'caller', tenant: 'tenant', agent: null, upstream: 'up', model: null };
+  const holder = { caller: 'caller', tenant: 'tenant', agent: null, upstream: 'up', model: null };
 
   function endedOf(
-    last: readonly Omit<ReportedCall, 'leaseId'>[],
+    last: readonly (readonly [beganMs: number, endedMs: number])[],
     status = 200,
   ): KeeperReport['ended'] {
-    const each = last.map((one, index) => ({ ...one, leaseId: leaseId(`told-${index}.1`) }));
+    const each = last.map((one, index) => [leaseId(`told-${index}.1`), ...one] as const);
     const sums = { calls: last.length, heldMs: 100 * last.length, last: each };
-    return [{ ...kind, lane: 'normal', status, ...sums }];
+    return [{ holder, lane: 'normal', status, ...sums }];
   }
 
   function some(beganMs: number): KeeperReport['ended'] {
-    return endedOf(Array.from({ length: 20 }, () => ({ beganMs, endedMs: beganMs - 10 })));
+    return endedOf(Array.from({ length: 20 }, () => [beganMs, beganMs - 10] as const));
   }
 
   test('do not contradict a refusal that came after they began', () => {
@@ -139,7 +134,7 @@ describe('calls that are told of', () => {
     const { group, loan } = prefetching();
     const ended = (status: number, calls: number) =>
       endedOf(
-        Array.from({ length: calls }, () => ({ beganMs: 20, endedMs: 10 })),
+        Array.from({ length: calls }, () => [20, 10] as const),
         status,
       );
     keep(group, loan, { ended: [...ended(200, 4), ...ended(401, 3), ...ended(451, 2)] });

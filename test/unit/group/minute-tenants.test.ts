@@ -36,8 +36,7 @@ const prefetched = (
   reported: Record<string, number>,
 ): ReportedCalls =>
   ({
-    ...CALLER,
-    model,
+    holder: { ...CALLER, model },
     calls,
     heldMs: 0,
     costs: Object.entries(reported).map(([name, count]) => ({

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { expiryBy, ticketFrom } from '../../../src/group/requests.ts';
+import { acquireRequest } from '../../support/requests.ts';
 
 const NOW = instant(1_800_000_000_000);
 const HOUR_MS = 3_600_000;
@@ -9,34 +10,13 @@ const HOUR_MS = 3_600_000;
 /** An acquire call of a call that came 4 s ago, waits for 30 s and belongs to a run of a minute. */
 function acquire(skewMs: number, sentAt: number | undefined): AcquireRequest {
   const by = NOW + skewMs;
-  return {
-    version: 1,
-    group: 'g',
-    partition: null,
-    assumed: null,
-    configVersion: 1,
-    ticketId: 't',
-    attempt: 1,
+  return acquireRequest('g', 't', {
     enqueuedAt: by - 4_000,
     deadlineAt: by + 26_000,
     agentStartedAt: by - 60_000,
-    wait: true,
     sliceMs: 8_000,
-    caller: 'c',
-    agent: 'run',
-    upstream: 'u',
-    model: null,
-    sinceVersion: 1,
-    mayAskLater: false,
-    tenant: 'c',
-    lane: 'normal',
-    slots: 1,
-    isTry: false,
-    waitsElsewhere: false,
-    parents: [],
-    passedUnlimited: 0,
-    ...(sentAt === undefined ? {} : { sentAt }),
-  };
+    ...(sentAt !== undefined && { sentAt }),
+  });
 }
 
 const OURS = {

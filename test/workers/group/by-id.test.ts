@@ -1,7 +1,8 @@
 // Leases that are held by their ids alone: no answer's disposal frees them, renewals are answered at once, and the exactness
 // after resets holds for them, without anybody above the limit.
 import { afterAll, expect, it } from 'vitest';
-import type { AcquireRequest, RenewByIdAnswer } from '../../../src/contract/rpc/group-rpc.ts';
+import type { RenewByIdAnswer } from '../../../src/contract/rpc/group-rpc.ts';
+import type { RequestFields } from '../../support/requests.ts';
 import { LEASE_TTL_MS, ORPHAN_GRACE_MS } from '../../../src/core/words/settings.ts';
 import {
   crashPool,
@@ -21,13 +22,9 @@ import { until } from '../support/worker.ts';
 
 afterAll(nothingLeaks);
 
-const BY_ID = { byId: true, kind: 'lease' } as const;
+const BY_ID = { isById: true, kind: 'lease' } as const;
 
-function takeById(
-  group: string,
-  ticket: string,
-  fields: Partial<AcquireRequest> = {},
-): Promise<PoolGranted> {
+function takeById(group: string, ticket: string, fields: RequestFields = {}): Promise<PoolGranted> {
   return take(group, ticket, { ...BY_ID, ...fields });
 }
 

@@ -31,7 +31,33 @@ export interface GroupV1 {
   reconfigure(definition: object): Promise<void>;
 }
 
-export function acquireV1(group: string, ticketId: string, wait = true): object {
+const HOLDER_V1 = {
+  caller: 'fp_000000000000000000000000',
+  tenant: 'fp_000000000000000000000000',
+  agent: 'run-1',
+  upstream: 'openai',
+  model: 'gpt-4o',
+};
+
+function ticketV1(id: string, wait: boolean, more: object = {}): object {
+  return {
+    id,
+    holder: HOLDER_V1,
+    lane: 'normal',
+    slots: 1,
+    enqueuedAt: Date.now(),
+    agentStartedAt: null,
+    deadlineAt: null,
+    wait,
+    isTry: false,
+    waitsElsewhere: false,
+    parents: [],
+    estimate: null,
+    ...more,
+  };
+}
+
+export function acquireV1(group: string, ticketId: string, wait = true, more: object = {}): object {
   return {
     version: 1,
     group,
@@ -39,35 +65,24 @@ export function acquireV1(group: string, ticketId: string, wait = true): object 
     assumed: null,
     configVersion: 1,
     sinceVersion: 1,
-    ticketId,
     attempt: 1,
-    enqueuedAt: Date.now(),
-    deadlineAt: null,
-    wait,
     sliceMs: 8_000,
     mayAskLater: false,
-    caller: 'fp_000000000000000000000000',
-    tenant: 'fp_000000000000000000000000',
-    lane: 'normal',
-    slots: 1,
-    agentStartedAt: null,
-    isTry: false,
-    waitsElsewhere: false,
-    parents: [],
-    agent: 'run-1',
-    upstream: 'openai',
-    model: 'gpt-4o',
+    ticket: ticketV1(ticketId, wait, more),
     passedUnlimited: 0,
   };
 }
 
 /** The same by a client that knows more than this object. */
-export function acquireOfLaterVersion(group: string, ticketId: string, wait = true): object {
+export function acquireOfLaterVersion(
+  group: string,
+  ticketId: string,
+  wait = true,
+  more: object = {},
+): object {
   return {
-    ...acquireV1(group, ticketId, wait),
+    ...acquireV1(group, ticketId, wait, { lane: 'high', weight: 1, ...more }),
     version: 99,
-    lane: 'high',
-    weight: 1,
     forecast: { tokensIn: 100, tokensOut: 200 },
     groups: ['a', 'b'],
   };
@@ -80,25 +95,28 @@ export function acquireAutomaticV1(group: string, ticketId: string): object {
     assumed: { slotsMax: 1, source: 'built_in' },
     configVersion: 0,
     sinceVersion: 0,
-    agent: null,
-    model: null,
+    ticket: ticketV1(ticketId, false, {
+      holder: { ...HOLDER_V1, agent: null, model: null },
+    }),
   };
 }
 
 export function resumeV1(group: string, ticketId: string): object {
   return {
-    leaseId: `${ticketId}.1`,
-    ticketId,
-    caller: 'fp_000000000000000000000000',
-    tenant: 'fp_000000000000000000000000',
-    lane: 'normal',
-    slots: 1,
-    agent: 'run-1',
-    upstream: 'openai',
-    model: 'gpt-4o',
     group,
     partition: null,
     assumed: null,
+    leaseId: `${ticketId}.1`,
+    ticketId,
+    holder: HOLDER_V1,
+    lane: 'normal',
+    slots: 1,
+    attachment: null,
+    nested: null,
+    heirOf: [],
+    reserved: null,
+    hasLapsed: false,
+    heldMs: 0,
   };
 }
 

@@ -107,7 +107,7 @@ describe.each([
     const group = name('deadline');
     await object(group).reconfigure(definitionV1(group, 0));
     const deadlineAt = Date.now() + 50;
-    expect(await object(group).acquire({ ...acquire(group, 't'), deadlineAt })).toMatchObject({
+    expect(await object(group).acquire(acquire(group, 't', true, { deadlineAt }))).toMatchObject({
       kind: 'rejected',
       rejection: { reason: 'queue_timeout', waitedMs: expect.any(Number) },
     });

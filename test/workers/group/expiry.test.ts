@@ -11,6 +11,7 @@ import {
   resetPool,
   take,
   untilStatus,
+  resume,
 } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { until } from '../support/worker.ts';
@@ -50,7 +51,7 @@ it('a stream whose lease had lapsed counts again when it resumes, even above the
   await take('lapsed', 'a');
   await passAwake('lapsed', LEASE_TTL_MS);
   const other = await take('lapsed', 'b', { wait: false });
-  const resumed = await pool('lapsed').resume({ ...request('lapsed', 'a'), leaseId: 'a.1' });
+  const resumed = await resume('lapsed', { leaseId: 'a.1', attachment: null });
   expect(resumed.kind).toBe('granted');
   expect(await pool('lapsed').status()).toMatchObject({ in_use: 2, resurrected_total: 1 });
   const { answer } = await queueUp('lapsed', 'c');
@@ -67,7 +68,7 @@ it('a lease that was taken away ends at its TTL if its holder does not let go, a
   expect(await pool('revoked').revoke('a.1')).toBe(true);
   await passAwake('revoked', LEASE_TTL_MS);
   expect(await pool('revoked').status()).toMatchObject({ in_use: 0, expired_total: 1 });
-  const resumed = await pool('revoked').resume({ ...request('revoked', 'a'), leaseId: 'a.1' });
+  const resumed = await resume('revoked', { leaseId: 'a.1', attachment: null });
   expect(resumed).toMatchObject({ kind: 'gone' });
 });
 

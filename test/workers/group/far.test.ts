@@ -1,7 +1,8 @@
 // Waiters that nobody is parked for: what an operator decides of them reaches their callers when they ask again.
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import type { AcquireAnswer, AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
+import type { AcquireAnswer } from '../../../src/contract/rpc/group-rpc.ts';
+import type { RequestFields } from '../../support/requests.ts';
 import { NEAR_PLACES, ORPHAN_GRACE_MS } from '../../../src/core/words/settings.ts';
 import {
   define,
@@ -14,13 +15,14 @@ import {
   storedBound,
   take,
   untilWrittenEmpty,
+  releaseById,
 } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { until } from '../support/worker.ts';
 
 const SLICE_MS = 8_000;
 
-const NO_NEED: Partial<AcquireRequest> = { sliceMs: SLICE_MS, mayAskLater: true };
+const NO_NEED: RequestFields = { sliceMs: SLICE_MS, mayAskLater: true };
 
 const QUEUE = { max_length: 1_000, timeout_ms: 3_600_000 } as const;
 
@@ -28,7 +30,7 @@ let groups = 0;
 let name = '';
 let release: () => Promise<void>;
 
-const ask = (ticketId: string, fields: Partial<AcquireRequest> = {}): Promise<AcquireAnswer> =>
+const ask = (ticketId: string, fields: RequestFields = {}): Promise<AcquireAnswer> =>
   pool(name).acquire(request(name, ticketId, { ...NO_NEED, ...fields }));
 
 /** Fills a pool with one slot so far that whoever comes is far back. */
@@ -171,9 +173,6 @@ it('a reset finds how many waited', async () => {
   expect(await storedBound(name)).toMatchObject({ waiters: 32 });
   // The row listed them as heirs, any of which might have the holder's slot.
   for (let at = 0; at < NEAR_PLACES; at += 1) await pool(name).cancel(`near-${at}`);
-  await pool(name).release('holder.1', 'unused', null, undefined, {
-    ...request(name, 'holder'),
-    leaseId: 'holder.1',
-  });
+  await releaseById(name, { leaseId: 'holder.1', attachment: null });
   await untilWrittenEmpty(name);
 });

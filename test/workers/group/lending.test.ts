@@ -1,8 +1,9 @@
 // Slots that a pool lends to an isolate, as its object hands them out, wants them back, and loses them.
 import { afterAll, beforeEach, expect, it } from 'vitest';
+import type { PrefetchedShare } from '../../../src/core/parts/prefetches.ts';
+import { leaseId as idOf } from '../../../src/core/words/ids.ts';
 import type {
   GiveBackRequest,
-  PrefetchedSlots,
   PrefetchReport,
   PrefetchRpc,
 } from '../../../src/contract/rpc/group-rpc.ts';
@@ -14,13 +15,12 @@ import {
   passAwake,
   pool,
   queueUp,
-  request,
   resetPool,
   take,
   untilStatus,
 } from '../support/pool.ts';
 
-const BORROWER = { mayBorrow: true, isolate: 'isolate', configVersion: 2 };
+const BORROWER = { isolate: 'isolate', configVersion: 2 };
 const LIMIT = 20;
 
 let name = '';
@@ -35,7 +35,7 @@ beforeEach(async () => {
 afterAll(nothingLeaks);
 
 /** Makes calls that end at once, until the isolate is lent slots. */
-async function borrow(fields = {}, most = 12): Promise<PrefetchedSlots | null> {
+async function borrow(fields = {}, most = 12): Promise<PrefetchedShare | null> {
   for (let calls = 0; calls < most; calls += 1) {
     const { lease, lent: prefetched } = await take(name, `b${(tickets += 1)}`, {
       ...BORROWER,
@@ -47,7 +47,7 @@ async function borrow(fields = {}, most = 12): Promise<PrefetchedSlots | null> {
   return null;
 }
 
-async function lentOf(fields = {}): Promise<PrefetchedSlots> {
+async function lentOf(fields = {}): Promise<PrefetchedShare> {
   // On a busy machine it takes more of them to make eight in a second.
   const lent = await borrow(fields, 400);
   if (lent === null) throw new Error('nothing was lent');
@@ -55,19 +55,19 @@ async function lentOf(fields = {}): Promise<PrefetchedSlots> {
 }
 
 function reportOn(
-  { loan, slots }: PrefetchedSlots,
+  { loan, slots }: PrefetchedShare,
   fields: Partial<PrefetchReport> = {},
 ): PrefetchReport {
   return { loan, known: slots.length, used: 0, peak: 0, ended: [], ...fields };
 }
 
-function backOf(lent: PrefetchedSlots, slots = lent.slots): GiveBackRequest {
+function backOf(lent: PrefetchedShare, slots = lent.slots): GiveBackRequest {
   const { attachment } = lent;
   const each = slots.map((slot) => ({ slot, attachment }));
   return { ...reportOn(lent), slots: each, hasLapsed: false };
 }
 
-async function keep(lent: PrefetchedSlots): Promise<PrefetchRpc> {
+async function keep(lent: PrefetchedShare): Promise<PrefetchRpc> {
   const kept = await pool(name).keepPrefetch(reportOn(lent));
   if (kept.kind !== 'kept') throw new Error(kept.kind);
   return kept.loan;
@@ -98,7 +98,7 @@ it('what is lent and what is held is half of the slots at the most', async () =>
 });
 
 it.each([
-  ['that may not borrow', { mayBorrow: false }],
+  ['that may not borrow', { isolate: undefined }],
   ['of several slots', { slots: 2 }],
 ])('a call %s is lent none', async (_which, fields) => {
   await define(name, LIMIT, { limits: { max_concurrency: LIMIT, max_weight: 2 } } as never, 2);
@@ -172,12 +172,10 @@ it('they are wanted back as soon as the upstream refuses a call', async () => {
 it('a call takes a lease of its own in place of its slot, by whatever it says first', async () => {
   const lent = await lentOf();
   const [first = '', second = '', third = ''] = lent.slots;
-  const held = (ticket: string, slot: string) => ({
-    ...request(name, ticket),
-    leaseId: `${ticket}.1`,
-    attachment: lent.attachment,
-    lent: { loan: lent.loan, slot },
-  });
+  const held = (ticket: string, slot: string) => {
+    const own = { leaseId: `${ticket}.1`, attachment: lent.attachment };
+    return heldBy(name, own, { lent: { loan: lent.loan, slot } });
+  };
   const resumed = await pool(name).resume(held('long', first));
   expect(resumed.kind).toBe('granted');
   await untilStatus(name, { in_use: 1, lent: lent.slots.length - 1 });
@@ -202,16 +200,18 @@ it('calls that ended well are counted, charged and remembered as their isolate t
   const before = await pool(name).status();
   const ended = [
     {
-      caller: 'caller',
-      tenant: 'team',
-      agent: 'run',
-      upstream: 'openai',
-      model: 'gpt-4o',
+      holder: {
+        caller: 'caller',
+        tenant: 'team',
+        agent: 'run',
+        upstream: 'openai',
+        model: 'gpt-4o',
+      },
       lane: 'normal' as const,
       status: 200,
       calls: 3,
       heldMs: 60,
-      last: [['told.1', 120, 100]] as const,
+      last: [[idOf('told.1'), 120, 100]] as const,
     },
   ];
   const loan = await keep(lent);
@@ -257,9 +257,9 @@ it('after a reset nobody knows the loan, and what was lent comes back slot by sl
   // Twice is once.
   await pool(name).giveBack(backOf(lent, rest));
   await untilStatus(name, { in_use: 0, unclaimed: unclaimed - rest.length });
-  const { lease: _lease, ...own } = { lease: null, leaseId: 'own.1', attachment: lent.attachment };
-  const held = heldBy(name, own, { ...request(name, 'own'), leaseId: 'own.1' });
-  const resumed = await pool(name).resume({ ...held, lent: { loan: lent.loan, slot: first } });
+  const own = { leaseId: 'own.1', attachment: lent.attachment };
+  const held = heldBy(name, own, { lent: { loan: lent.loan, slot: first } });
+  const resumed = await pool(name).resume(held);
   expect(resumed.kind).toBe('granted');
   await untilStatus(name, { in_use: 1, unclaimed: unclaimed - rest.length - 1 });
   if (resumed.kind === 'granted') await resumed.lease.release('success', 200);

@@ -1,7 +1,7 @@
 // The wall clock is set back by an hour while calls hold slots, wait and cool down.
 import { afterAll, expect, it } from 'vitest';
 import { steadyClock } from '../../../src/runtime/clock.ts';
-import { define, nothingLeaks, pool, queueUp, request, resetPool, take } from '../support/pool.ts';
+import { define, heldBy, nothingLeaks, pool, queueUp, resetPool, take } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
 import { admin, configure, open } from '../support/worker.ts';
@@ -44,8 +44,7 @@ it('a holder resumes after a reset, and what it held before frees nothing', asyn
   const { lease, attachment } = await take('resumed', 'a');
   passTime(-HOUR_MS);
   await resetPool('resumed');
-  const resume = { ...request('resumed', 'a'), leaseId: 'a.1', attachment };
-  const resumed = await pool('resumed').resume(resume);
+  const resumed = await pool('resumed').resume(heldBy('resumed', { leaseId: 'a.1', attachment }));
   if (resumed.kind !== 'granted') throw new Error(resumed.kind);
   expect(resumed.attachment).toBeGreaterThan(attachment);
   lease[Symbol.dispose]();

@@ -31,18 +31,14 @@ const GROUP = 'auto:openai';
 /** A pool of an automatic group of two slots, and the acquire calls that its Workers make. */
 function automatic(partition: string) {
   const name = poolName(GROUP, partition);
-  const of = {
-    group: GROUP,
-    partition,
-    assumed: { slotsMax: 2, source: 'unknown' as const },
-    configVersion: 0,
-  };
+  const at = { group: GROUP, partition, assumed: { slotsMax: 2, source: 'unknown' } } as const;
+  const of = { ...at, configVersion: 0 };
   return {
     name,
     take: (ticketId: string) => take(name, ticketId, of),
     busy: (ticketId: string) => pool(name).acquire(request(name, ticketId, { ...of, wait: false })),
     resumeOne: (ticketId: string) =>
-      pool(name).resume({ ...request(name, ticketId, of), leaseId: `${ticketId}.1` }),
+      resume(name, { leaseId: `${ticketId}.1`, attachment: null }, at),
   };
 }
 

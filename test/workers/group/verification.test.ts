@@ -173,7 +173,7 @@ it('a lease that was granted on trial is renewed and released in the pool that i
   await inside('trials-held', async (_instance, ctx) => {
     const verifications = new TrialsObject(ctx, env);
     const of = { group: 'split', partition: 'held' };
-    const leased = await verifications.acquire(request('split', 'leased', { ...of, byId: true }));
+    const leased = await verifications.acquire(request('split', 'leased', { ...of, isById: true }));
     const call = await verifications.acquire(request('split', 'call', of));
     if (leased.kind !== 'granted' || call.kind !== 'granted') throw new Error('two are free');
     await call.lease.release('success', 200);
@@ -186,7 +186,7 @@ it('a lease that was granted on trial is renewed and released in the pool that i
     } as unknown as typeof env;
     const table = { snapshot: { fullGroups: ['split'] } } as unknown as RoutingTable;
     const placement = { ...of, assumed: null, config: null, isOfProvider: false, ruledLane: null };
-    const held = heldBy('split', leased, { ...of, byId: true });
+    const held = heldBy('split', leased, { ...of, isById: true });
     const source = () => poolSourceOfHeld(selfHosted, placement, table)();
     expect(await source().renew(leased.leaseId, null, held)).toMatchObject({ kind: 'ok' });
     expect(await shared().status()).toMatchObject({ in_use: 1 });
@@ -207,7 +207,7 @@ it('a lease that ends with success proves its partition if a budget is charged f
         reserve: 'none' as const,
         price: { input: usd, output: 0 },
       };
-      const asked = request('split', `of-${partition}`, { ...of, byId: true, estimate });
+      const asked = request('split', `of-${partition}`, { ...of, isById: true, estimate });
       const granted = await verifications.acquire(asked);
       if (granted.kind !== 'granted') throw new Error(granted.kind);
       await verifications.release(of, granted.leaseId, 'success', null);
@@ -228,7 +228,7 @@ it('an instance after a restart counts leases that are held by their ids, for th
     const of = { group: 'split', partition: 'leased' };
     const ask = (verifications: TrialsObject, ticketId: string, partition = 'leased') =>
       verifications.acquire(
-        request('split', ticketId, { ...of, partition, byId: true, wait: false }),
+        request('split', ticketId, { ...of, partition, isById: true, wait: false }),
       );
     const before = await ask(new TrialsObject(ctx, env), 'held');
     if (before.kind !== 'granted') throw new Error(before.kind);
@@ -251,7 +251,7 @@ it('leases by id of two processes before are both counted after another restart'
   await inside('trials-restarted-twice', async (_instance, ctx) => {
     const of = { group: 'split', partition: 'twice' };
     const ask = (verifications: TrialsObject, ticketId: string) =>
-      verifications.acquire(request('split', ticketId, { ...of, byId: true, wait: false }));
+      verifications.acquire(request('split', ticketId, { ...of, isById: true, wait: false }));
     const first = await ask(new TrialsObject(ctx, env), 'first');
     const between = new TrialsObject(ctx, env);
     await between.status(of);

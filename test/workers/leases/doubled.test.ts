@@ -115,7 +115,7 @@ it('requests from before and during a pause get one lease when it ends', async (
 
 it('two requests that return the narrow group of their lease at once free its slot', async () => {
   await limitTo([group('returned', 1)]);
-  const fields = { byId: true, waitsElsewhere: true };
+  const fields = { isById: true, waitsElsewhere: true };
   const [one, other] = [
     await take('returned', 'same', fields),
     await take('returned', 'same', fields),

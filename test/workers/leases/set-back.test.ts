@@ -2,7 +2,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { steadyClock } from '../../../src/runtime/clock.ts';
-import { nothingLeaks, pool, request, resetPool } from '../support/pool.ts';
+import { heldBy, nothingLeaks, pool, request, resetPool } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { del, group, leased, limitTo, put } from './scene.ts';
 
@@ -65,12 +65,12 @@ it('a lease that is renewed in time outlives every reset of its pool', async () 
 it('a pool tells a holder that names no instant when a lease expires by its own clock', async () => {
   await limitTo([group('back-unnamed', 1)]);
   setBack();
-  const asked = request('back-unnamed', 'a', { byId: true, kind: 'lease' });
+  const asked = request('back-unnamed', 'a', { isById: true, kind: 'lease' });
   const answer = await pool('back-unnamed').acquire(asked);
   if (answer.kind !== 'granted') throw new Error(answer.kind);
-  const { expiresAt = 0, leaseId, attachment } = answer;
+  const { expiresAt = 0, leaseId } = answer;
   expect(expiresAt - Date.now()).toBeLessThanOrEqual(LEASE_TTL_MS);
-  const held = { ...asked, leaseId, attachment };
+  const held = heldBy('back-unnamed', answer, { isById: true, kind: 'lease' });
   const renewed = await pool('back-unnamed').renew(leaseId, null, held);
   if (renewed.kind !== 'ok') throw new Error(renewed.kind);
   expect(renewed.expiresAt - Date.now()).toBeLessThanOrEqual(LEASE_TTL_MS);

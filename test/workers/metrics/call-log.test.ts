@@ -1,7 +1,7 @@
 /** The log that a pool keeps of its calls: which have a line, how they are found, and what it costs. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CallQuery, StoredCall } from '../../../src/contract/calls.ts';
-import type { AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
+import type { RequestFields } from '../../support/requests.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
 import { CALLS_A_ROW } from '../../../src/group/observe/call-log.ts';
 import { CALL_ROWS_MAX } from '../../../src/group/observe/call-rows.ts';
@@ -65,7 +65,7 @@ beforeAll(async () => {
 async function call(
   name: string,
   ticket: string,
-  fields: Partial<AcquireRequest> = {},
+  fields: RequestFields = {},
   notes = {},
 ): Promise<void> {
   const { lease } = await take(name, ticket, fields);

@@ -11,7 +11,7 @@ import type { GroupStore } from '../../../src/group/store.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { change, env } from '../support/worker.ts';
-import { inside, passAwake, pool, request, take } from '../support/pool.ts';
+import { inside, passAwake, pool, resume, take } from '../support/pool.ts';
 
 // The test pool types its exports by a generated file that this project does not keep.
 const worker = (exports as unknown as { default: Fetcher }).default;
@@ -49,7 +49,7 @@ it('the status tells them apart from what is in use, until each is claimed or it
   expect(until).toBeGreaterThan(before);
   expect(until).toBeLessThanOrEqual(Date.now() + LEASE_TTL_MS);
 
-  await pool('told').resume({ ...request('told', 'told-a'), leaseId: 'told-a.1' });
+  await resume('told', { leaseId: 'told-a.1', attachment: null });
   expect(await pool('told').status()).toMatchObject({ in_use: 1, unclaimed: 1 });
   const response = await ask('GET', '/admin/api/groups/told/status');
   expect(await response.json()).toMatchObject({ in_use: 1, unclaimed: 1 });

@@ -91,5 +91,5 @@ export async function haveEveryMetric(others: readonly SceneGroupInput[] = []): 
   await refuseModel('scoped', 'full');
   await queueUp('scoped', 'held-by-scope', { model: 'full', sliceMs: 3_600_000 });
   // It is held as long as the tests look.
-  await take('key:paid', 'held', { byId: true, kind: 'lease' });
+  await take('key:paid', 'held', { isById: true, kind: 'lease' });
 }

@@ -2,7 +2,7 @@
 // calls that are held are counted and named.
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SERVED, type UpstreamSignal } from '../../../src/core/words/signal.ts';
-import type { AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
+import type { RequestFields } from '../../support/requests.ts';
 import { parseExposition } from '../../unit/metrics/exposition-parser.ts';
 import { nothingLeaks, NO_COOLDOWN, pool, queueUp, resetPool, take } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
@@ -25,7 +25,7 @@ afterAll(nothingLeaks);
 
 let tickets = 0;
 
-type ScopeMetricsFields = Partial<AcquireRequest>;
+type ScopeMetricsFields = RequestFields;
 
 /** A call that is granted, and answered so. */
 async function answered(

@@ -120,12 +120,19 @@ it('a call that goes elsewhere for overload keeps its place in the group that is
   const holder = await spill.hold(at, 'a');
   let asks = 0;
   let isOver = false;
-  before(({ group, upstream }) => {
-    if (group !== wide || upstream !== at.name('a')) return;
-    asks += 1;
-    if (isOver) overloaded();
-    lost();
-  });
+  before(
+    ({
+      group,
+      ticket: {
+        holder: { upstream },
+      },
+    }) => {
+      if (group !== wide || upstream !== at.name('a')) return;
+      asks += 1;
+      if (isOver) overloaded();
+      lost();
+    },
+  );
   const older = ask(at, 'older');
   await until(() => expect(asks).toBeGreaterThan(0));
   const younger = ask(at, 'younger', {}, 'b');
@@ -143,8 +150,8 @@ it('a call that goes elsewhere for overload keeps its place in the group that is
 it('a call that met a reset and an overload when it tried all its groups at once gets its slots in order', async () => {
   const at = await newScene(0);
   let attempts = 0;
-  before(({ group, isTry }) => {
-    if (group !== at.name('c') || isTry !== true) return;
+  before(({ group, ticket: { isTry } }) => {
+    if (group !== at.name('c') || !isTry) return;
     attempts += 1;
     if (attempts === 1) lost();
     overloaded();

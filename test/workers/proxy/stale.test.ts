@@ -4,6 +4,7 @@ import { abortAllDurableObjects } from 'cloudflare:test';
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { acquireRequest } from '../../support/requests.ts';
 import { poolOf } from '../../../src/routing/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
@@ -59,33 +60,9 @@ async function untilReported(version: number): Promise<void> {
   await until(async () => {
     const ours = poolOf(env, 'ours', null, null);
     const ticketId = crypto.randomUUID();
-    const asked = await ours.acquire({
-      version: 1,
-      group: 'ours',
-      partition: null,
-      assumed: null,
-      configVersion: version - 1,
-      ticketId,
-      attempt: 1,
-      enqueuedAt: Date.now(),
-      deadlineAt: null,
-      wait: false,
-      sliceMs: 1_000,
-      caller: 'test',
-      agent: null,
-      upstream: 'first',
-      model: null,
-      sinceVersion: version - 1,
-      mayAskLater: false,
-      tenant: 'test',
-      lane: 'normal',
-      slots: 1,
-      agentStartedAt: null,
-      isTry: false,
-      waitsElsewhere: false,
-      parents: [],
-      passedUnlimited: 0,
-    });
+    const asked = await ours.acquire(
+      acquireRequest('ours', ticketId, { configVersion: version - 1, wait: false, sliceMs: 1_000 }),
+    );
     // A slot of nobody would be missing for as long as its lease lasts.
     await ours.cancel(ticketId);
     expect(asked.kind).toBe('moved');

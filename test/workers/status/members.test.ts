@@ -1,7 +1,7 @@
 // Members of a group as operators see them, and taking one out.
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { MemberStatus } from '../../../src/contract/status.ts';
-import type { AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
+import type { RequestFields } from '../../support/requests.ts';
 import {
   NO_COOLDOWN,
   nothingLeaks,
@@ -31,7 +31,7 @@ afterEach(async () => {
 async function hold(
   group: string,
   ticket: string,
-  fields: Partial<AcquireRequest> = {},
+  fields: RequestFields = {},
 ): Promise<PoolGranted> {
   const lease = await take(group, ticket, fields);
   held.push({ group, lease });

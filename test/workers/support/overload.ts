@@ -25,7 +25,7 @@ export function refuseAll(group: string, error: Error, isOver: () => boolean = (
     request: AcquireRequest,
   ): Promise<AcquireAnswer> {
     if (request.group !== group || isOver()) return acquire.call(this, request);
-    refused(request.ticketId);
+    refused(request.ticket.id);
     return Promise.reject(error);
   });
   mend = () => mock.mockRestore();

@@ -7,7 +7,6 @@ import type {
   AcquireRequest,
   GroupRpc,
   ResumeAnswer,
-  ResumeRequest,
 } from '../../../src/contract/rpc/group-rpc.ts';
 import { memberId } from '../../../src/core/words/ids.ts';
 import { HOLD_SAMPLES_MIN, LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
@@ -16,10 +15,19 @@ import { INVARIANTS } from '../../../src/core/parts/totals.ts';
 import type { BoundRow } from '../../../src/core/parts/bound.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
+import {
+  acquireRequest,
+  heldBy,
+  type ClaimFields,
+  type GrantedFields,
+  type RequestFields,
+} from '../../support/requests.ts';
 import { passTime } from './time.ts';
 import { env, newestVersion, until } from './worker.ts';
 
 export type PoolGranted = Extract<AcquireAnswer, { kind: 'granted' }>;
+
+export { heldBy };
 
 /** No cool-downs, so that a slot is free the moment it was given back. */
 export const NO_COOLDOWN = {
@@ -64,44 +72,17 @@ export async function define(
 export function request(
   group: string,
   ticketId: string,
-  fields: Partial<AcquireRequest> = {},
+  fields: RequestFields = {},
 ): AcquireRequest {
-  const { configVersion = Math.max(1, newestVersion()), caller = 'caller' } = fields;
-  return {
-    version: 1,
-    group,
-    partition: null,
-    assumed: null,
-    configVersion,
-    sinceVersion: configVersion,
-    ticketId,
-    attempt: 1,
-    enqueuedAt: Date.now(),
-    deadlineAt: null,
-    wait: true,
-    sliceMs: 60_000,
-    caller,
-    agent: null,
-    upstream: 'openai',
-    model: 'gpt-4o',
-    mayAskLater: false,
-    tenant: caller,
-    lane: 'normal',
-    slots: 1,
-    agentStartedAt: null,
-    isTry: false,
-    waitsElsewhere: false,
-    parents: [],
-    passedUnlimited: 0,
-    ...fields,
-  };
+  const { configVersion = Math.max(1, newestVersion()) } = fields;
+  return acquireRequest(group, ticketId, { ...fields, configVersion });
 }
 
 /** Asks, and fails unless a slot is granted. */
 export async function take(
   group: string,
   ticketId: string,
-  fields: Partial<AcquireRequest> = {},
+  fields: RequestFields = {},
 ): Promise<PoolGranted> {
   const answer = await pool(group).acquire(request(group, ticketId, fields));
   if (answer.kind !== 'granted') throw new Error(`not granted: ${JSON.stringify(answer)}`);
@@ -113,7 +94,7 @@ export async function refusedThenServed(
   group: string,
   ticketId: string,
   kind: RefusalKind,
-  fields: Partial<AcquireRequest> = {},
+  fields: RequestFields = {},
 ): Promise<readonly [refused: string, served: string]> {
   const { lease: first, member: by = '' } = await take(group, ticketId, fields);
   await first.report({ ...SERVED, kind }, false);
@@ -123,28 +104,6 @@ export async function refusedThenServed(
   await second.report({ ...SERVED, blamed: [{ member: memberId(by), kind, agoMs: 0 }] }, false);
   await second.release('success', 200);
   return [by, at];
-}
-
-/** A granted lease as its holder tells of it to an instance that may not know it. */
-export function heldBy(
-  group: string,
-  {
-    leaseId,
-    attachment,
-    member,
-    nested,
-    reserved,
-  }: Omit<PoolGranted, 'kind' | 'lease' | 'configVersion'>,
-  fields: Partial<ResumeRequest> = {},
-): ResumeRequest {
-  const [ticketId = ''] = leaseId.split('.');
-  const reported = {
-    ...(member !== undefined && { member }),
-    ...(nested && { nested }),
-    ...(reserved && { reserved }),
-  };
-  const { caller = 'caller' } = fields;
-  return { ...request(group, ticketId, { caller }), leaseId, attachment, ...reported, ...fields };
 }
 
 /** Lets as many calls end as it takes for a pool to know that they take four seconds each. */
@@ -159,8 +118,8 @@ export async function learnSlow(group: string): Promise<void> {
 /** Takes a lease up again, as its holder would. */
 export function resume(
   group: string,
-  lease: PoolGranted,
-  fields: Partial<ResumeRequest> = {},
+  lease: GrantedFields,
+  fields: ClaimFields = {},
 ): Promise<ResumeAnswer> {
   return pool(group).resume(heldBy(group, lease, fields));
 }
@@ -168,8 +127,8 @@ export function resume(
 /** Gives a lease back by its id, as a holder would whose stub is dead. */
 export function releaseById(
   group: string,
-  lease: PoolGranted,
-  fields: Partial<ResumeRequest> = {},
+  lease: GrantedFields,
+  fields: ClaimFields = {},
 ): Promise<void> {
   const held = heldBy(group, lease, fields);
   return pool(group).release(lease.leaseId, 'unused', null, undefined, held);
@@ -179,7 +138,7 @@ export function releaseById(
 export async function queueUp(
   group: string,
   ticketId: string,
-  fields: Partial<AcquireRequest> = {},
+  fields: RequestFields = {},
 ): Promise<{ readonly answer: Promise<AcquireAnswer> }> {
   const { queued } = await pool(group).status();
   const answer = pool(group).acquire(request(group, ticketId, fields));
