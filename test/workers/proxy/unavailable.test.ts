@@ -126,9 +126,11 @@ it('where a group allows it, so many calls at once pass without a slot, counted 
   expect(limited.headers.get('headgate-lease')).toMatch(/\.1$/);
   await limited.text();
   await untilStatus('passes', { passed_unlimited_total: 3, in_use: 0 });
-  const { json } = await admin('GET', '/groups/passes/status');
-  expect(json.passed_unlimited_total).toBe(3);
-  expect(Date.parse(json.passed_unlimited_at)).toBeGreaterThan(Date.now() - 60_000);
+  await until(async () => {
+    const { json } = await admin('GET', '/groups/passes/status');
+    expect(json.passed_unlimited_total).toBe(3);
+    expect(Date.parse(json.passed_unlimited_at)).toBeGreaterThan(Date.now() - 60_000);
+  });
 });
 
 it('a caller that leaves while it passes without a slot makes room for another', async () => {
