@@ -296,10 +296,10 @@ async function sendPlain({ candidate: { call }, target: { headers } }: Sending):
 /**
  * Tries another member, because the model in the body cannot be renamed for this one. Rejects the call if none is left.
  */
-function notRenamed(
+export function notRenamed(
   { members }: Candidate,
   { id, bodyModel }: MemberRoute,
-  { tries }: CandidateAttempt,
+  { tries }: CandidateAttempt<unknown>,
 ): NotServed | Rejected {
   tries.refusedMembers.note(id, 'never_fits');
   if (members !== null && hasMemberLeft(members, tries)) return { kind: 'again', where: 'here' };

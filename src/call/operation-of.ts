@@ -3,7 +3,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import { methodOverride, overridingMethods } from '../upstream/operation/method-override.ts';
 import { classify, type Operation } from '../upstream/operation/operation.ts';
 import { cancelsRun } from '../upstream/operation/runs.ts';
-import { classifyUpgrade } from '../upstream/operation/upgrades.ts';
+import { classifyTurn, classifyUpgrade } from '../upstream/operation/upgrades.ts';
 import type { AuthenticatedCall } from './call.ts';
 import { isUpgrade } from './socket/upgrade.ts';
 
@@ -12,7 +12,8 @@ const NAMED = 'in all readings';
 
 /**
  * The operation of a call at an upstream. A call that takes no slot by the table of operations takes one where a group
- * names its path. A call that took a slot where it was sent first (`first`) also takes one elsewhere.
+ * names its path. A call that took a slot where it was sent first (`first`) also takes one elsewhere, and a turn is a
+ * turn everywhere.
  */
 export function operationOf(
   call: AuthenticatedCall,
@@ -22,6 +23,7 @@ export function operationOf(
 ): Operation {
   const { query, caller, table } = call;
   const { keyIds } = caller;
+  if (first?.socket === 'turns') return classifyTurn(path, query, upstream);
   // A WebSocket upgrade is a different operation than a GET of the same path.
   if (isUpgrade(call)) {
     const session = classifyUpgrade(path, query, upstream);

@@ -25,7 +25,11 @@ export function sessionLook(candidate: Candidate): Look {
 }
 
 /** The check of a connection for turns, which was opened with `key`. */
-export function connectionLook(known: AuthenticatedCall, located: Located, key: UpstreamKey): Look {
+export function connectionLook(
+  known: AuthenticatedCall,
+  located: Located,
+  key: UpstreamKey | null,
+): Look {
   return lookOnce(known, (call) => whyConnectionEnds(call, located, key));
 }
 
@@ -92,7 +96,7 @@ async function whySessionEnds(
 async function whyConnectionEnds(
   call: AuthenticatedCall,
   located: Located,
-  key: UpstreamKey,
+  key: UpstreamKey | null,
 ): Promise<CutReason | null> {
   const upstream = call.table.upstreams.get(located.upstream.id);
   if (upstream === undefined) return 'upstream_closed';
@@ -101,6 +105,8 @@ async function whyConnectionEnds(
   const now = { ...located, upstream, operation };
   const found = await connectionKey(call, now);
   if (found.kind === 'rejected') return endBy(found);
+  // Turns that go to members find their own connections.
+  if (found.key === null || key === null) return null;
   return isSameRoute({ located: now, key: found.key }, { located, key }) ? null : 'restart';
 }
 
@@ -116,7 +122,7 @@ interface TurnRoute {
 }
 
 /** Whether a new connection would use the same address and the same key. */
-export function isSameRoute(one: TurnRoute, other: TurnRoute): boolean {
+function isSameRoute(one: TurnRoute, other: TurnRoute): boolean {
   return (
     isSamePlace(one.located.upstream, other.located.upstream) &&
     one.key.fingerprint === other.key.fingerprint

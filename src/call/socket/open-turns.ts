@@ -1,6 +1,5 @@
-import { classify } from '../../upstream/operation/operation.ts';
-import { SocketPipe } from '../../upstream/socket/socket-pipe.ts';
-import { fetchAnswer } from '../../upstream/transfer/fetch-answer.ts';
+import { classifyTurn } from '../../upstream/operation/upgrades.ts';
+import { acceptedSubprotocol } from '../../upstream/transfer/subprotocols.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
 import { unreadBody } from '../../upstream/body/request-body.ts';
 import type { AuthenticatedCall } from '../call.ts';
@@ -17,7 +16,6 @@ import {
   type CallerLeft,
   type Rejected,
 } from '../result.ts';
-import { withOwnAddresses } from '../own-addresses.ts';
 import { droppedHeader, targetOf, type CallTarget } from '../target.ts';
 import { unreachable } from '../unreachable.ts';
 import { connectionKey } from './connection-key.ts';
@@ -26,10 +24,9 @@ import { connectionLook } from './may-go-on.ts';
 import { openConnections } from './open-connections.ts';
 import { openSockets } from './open-sockets.ts';
 import { socketPair, switched } from './session.ts';
+import { requestSocket } from './turn-sides.ts';
 import { Turns } from './turns.ts';
-import { isNotSwitched, unserved } from './upgrade.ts';
-
-const NO_SOCKETS: ReadonlySet<number> = new Set([404, 405, 426, 501]);
+import { unserved } from './upgrade.ts';
 
 /**
  * Connects a caller to an upstream for Responses over WebSocket. The connection takes no slot, because each request for
@@ -42,13 +39,15 @@ export async function openTurns(
 ): Promise<Answered | Rejected | CallerLeft> {
   const found = await connectionKey(known, located);
   if (found.kind === 'rejected') return found;
-  const foreign = foreignPage(known, located.upstream, found.key.injected);
+  const { key } = found;
+  // Turns that go to members are checked there.
+  const foreign = key === null ? null : foreignPage(known, located.upstream, key.injected);
   if (foreign !== null) return foreign;
   const added = openConnections.add(located.upstream, known.caller);
   if (added.kind === 'rejected') return added;
   let isOpen = false;
   try {
-    const opened = await connect(known, located, found.key, () => {
+    const opened = await connect(known, located, key, () => {
       added.remove();
       onEnd();
     });
@@ -59,46 +58,55 @@ export async function openTurns(
   }
 }
 
-/** Connects both sides. `onEnd` is called only if both are connected. */
+/** Connects the caller, and its upstream if its key is known. `onEnd` is called only if both are connected. */
 async function connect(
   known: AuthenticatedCall,
   located: Located,
-  key: UpstreamKey,
+  key: UpstreamKey | null,
   onEnd: () => void,
 ): Promise<Answered | Rejected | CallerLeft> {
-  const { request, query, ctx, after, url } = known;
-  const { upstream, path } = located;
+  const { request, url } = known;
   known.body.hold(unreadBody(request));
+  if (key === null) {
+    // Each member is connected when a turn goes there.
+    const { client } = carryTurns(known, located, key, onEnd);
+    const subprotocol = acceptedSubprotocol(request.headers);
+    const headers = subprotocol === null ? {} : { 'sec-websocket-protocol': subprotocol };
+    return answered(new Response(null, { status: 101, webSocket: client, headers }));
+  }
   const stop = new AbortController();
   request.signal.addEventListener('abort', () => stop.abort(), { once: true });
-  const connection = { call: known, located, key, spilledFrom: null, member: null };
+  const connection = { call: known, located, key, spilledFrom: null, members: null, member: null };
   const target = targetOf(connection);
-  const received = await upgrade(connection, target, stop.signal);
-  if (received === null) return request.signal.aborted ? LEFT : unreachable(upstream.id, null);
+  const received = await requestSocket(connection, target, stop.signal);
+  const { id } = located.upstream;
+  if (received === null) return request.signal.aborted ? LEFT : unreachable(id, null);
   if (received.kind === 'rejected') return received;
-  const { answer } = received;
+  const { answer, hasNoSocket } = received;
   const { webSocket } = answer;
   if (webSocket === null) {
-    const hasNoSocket = NO_SOCKETS.has(answer.status) || isNotSwitched(located.operation, answer);
     if (!hasNoSocket) return refusal(answer, target);
     stop.abort();
     return rejected(unserved(url));
   }
+  const { turns, client } = carryTurns(known, located, key, onEnd);
+  turns.sides.join(connection, webSocket, () => stop.abort());
+  return answered(switched(answer, client), droppedHeader(target));
+}
+
+/** Begins to carry the turns of a caller, and returns the caller's end of the connection. */
+function carryTurns(
+  known: AuthenticatedCall,
+  located: Located,
+  key: UpstreamKey | null,
+  onEnd: () => void,
+): { readonly turns: Turns; readonly client: WebSocket } {
+  const { request, query, ctx, after } = known;
+  const { upstream, path } = located;
   const { client, server } = socketPair();
-  const operation = {
-    ...classify('POST', path, query, upstream.dialect),
-    socket: 'turns',
-  } as const;
-  const turns = new Turns(known, { ...located, operation, isProven: true }, key);
-  const pipe = new SocketPipe(server, webSocket, {
-    after,
-    breakUpstream: () => stop.abort(),
-    idleMs: null,
-    onCaller: (frame) => turns.fromCaller(frame),
-    onUpstream: (frame) => turns.fromUpstream(frame),
-    onEnd: () => turns.noteEnd(),
-  });
-  turns.begin(pipe);
+  const operation = classifyTurn(path, query, upstream);
+  const turns = new Turns(known, { ...located, operation, isProven: true }, server);
+  const { pipe } = turns;
   const stopLooking = openSockets.watch(
     {
       cut: (reason) => pipe.cut(reason),
@@ -107,35 +115,17 @@ async function connect(
     },
     after,
   );
-  const done = pipe.done.then(async (end) => {
+  const done = pipe.done.then(async () => {
     stopLooking();
     onEnd();
-    await turns.end(end);
+    await turns.ended();
     dropWhenUnread(pipe, ctx, after);
   });
   countInFlight(
     departures.watch(request, done, () => pipe.cut('left')),
     ctx,
   );
-  return answered(switched(answer, client), droppedHeader(target));
-}
-
-type TargetCall = Parameters<typeof targetOf>[0];
-
-/** Requests a WebSocket from the upstream. null if there is no answer. */
-async function upgrade(
-  connection: TargetCall,
-  target: CallTarget,
-  signal: AbortSignal,
-): Promise<ReturnType<typeof withOwnAddresses> | null> {
-  const { url, headers, fetcher } = target;
-  const manual = { redirect: 'manual', encodeResponseBody: 'manual' } as const;
-  try {
-    const answer = await fetchAnswer(fetcher, url, { headers, signal, ...manual }, null);
-    return withOwnAddresses(answer, connection, target);
-  } catch {
-    return null;
-  }
+  return { turns, client };
 }
 
 function refusal(answer: Response, target: CallTarget): Answered {

@@ -7,26 +7,30 @@ import { readFrameModels } from '../../upstream/socket/frame-models.ts';
 import type { CreateMessage } from '../../upstream/socket/responses-messages.ts';
 import { CallBody } from '../body.ts';
 import type { AuthenticatedCall } from '../call.ts';
-import type { UpstreamKey } from '../identity/authenticate.ts';
 import { bodyBudget } from '../isolate.ts';
 import type { Located } from '../locate.ts';
 import { modelRule, referredPath } from '../model-rule.ts';
-import { planAt, type Candidate } from '../plan.ts';
+import { placeOf } from '../log-refusal.ts';
+import { atMember, planAt, type Candidate } from '../plan.ts';
 import { rejected, type Rejected } from '../result.ts';
-import { isSameRoute } from './may-go-on.ts';
+import { nextCandidate, planSpill } from '../spill/spill.ts';
 
 /** One request for a response on a connection, as a call whose body is its message. */
-export interface TurnRequest extends Pick<CreateMessage, 'model' | 'streamId'> {
+export interface TurnRequest extends Pick<
+  CreateMessage,
+  'model' | 'streamId' | 'previousId' | 'isAppend'
+> {
   readonly body: CallBody;
   readonly isText: boolean;
 }
 
-export function turnRequest({ frame, model, streamId }: CreateMessage): TurnRequest {
+export function turnRequest(message: CreateMessage): TurnRequest {
+  const { frame, model, streamId, previousId, isAppend } = message;
   const bytes = bytesOf(frame);
   const body = new CallBody();
   // The message is in memory in any case, so a queued turn takes room from others.
   body.hold(keptBytes(bytes, bodyBudget.count(bytes.length)));
-  return { model, streamId, body, isText: typeof frame === 'string' };
+  return { model, streamId, previousId, isAppend, body, isText: typeof frame === 'string' };
 }
 
 /** The message of a turn in its current form. null if its memory was released. */
@@ -36,30 +40,41 @@ export function frameOf({ body, isText }: Pick<TurnRequest, 'body' | 'isText'>):
   return isText ? new TextDecoder().decode(bytes) : new Uint8Array(bytes).buffer;
 }
 
-/** The connection that its turns use. */
-export interface TurnConnection {
-  /** Of the call that each turn is. */
-  readonly located: Located;
-  /** The key with which it was opened. */
-  readonly key: UpstreamKey;
+/** Writes the model of a turn as its member calls it. Returns false if that is not possible. */
+export function fitTurn({ member }: Candidate, { body, isAppend }: TurnRequest): boolean {
+  if (member === null) return true;
+  body.restore();
+  const { bodyModel } = member;
+  // A message that only continues a response names no model.
+  return bodyModel === null || body.rename(bodyModel) || isAppend;
 }
 
-/** In the configuration in force the turn has another route than its connection, so it needs a new connection. */
-export interface TurnMoved {
-  readonly kind: 'elsewhere';
-}
+const UPSTREAM_GONE: ErrorReply = {
+  reason: 'upstream_unknown',
+  message:
+    'The upstream of this connection was removed from the configuration. Connect to another one.',
+};
 
-const ELSEWHERE: TurnMoved = { kind: 'elsewhere' };
+const RESPONSE_GONE: ErrorReply = {
+  reason: 'upstream_unknown',
+  message:
+    'The message continues a response whose upstream or member cannot serve this turn any more. Send the whole conversation instead.',
+};
 
-/** Plans a turn by the configuration of `call`. */
+/**
+ * Plans a turn by the configuration of `call`.
+ *
+ * @param located the call that each turn of the connection is
+ * @param place the upstream or member that created the response that the turn continues, or null
+ */
 export async function planTurn(
   call: AuthenticatedCall,
-  connection: TurnConnection,
+  located: Located,
   turn: TurnRequest,
-): Promise<Candidate | Rejected | TurnMoved> {
-  const { located } = connection;
+  place: string | null,
+): Promise<Candidate | Rejected> {
   const upstream = call.table.upstreams.get(located.upstream.id);
-  if (upstream === undefined) return ELSEWHERE;
+  if (upstream === undefined) return rejected(UPSTREAM_GONE);
   const { isTrue, isWanted } = modelRule(call, upstream, located.path, located.operation);
   if (isTrue && isWanted) {
     const against = unreadableModel(turn);
@@ -67,9 +82,33 @@ export async function planTurn(
     const stored = turn.model === null ? referenceInPath(located.path) : null;
     if (stored !== null) return rejected(referredPath(stored));
   }
+  turn.body.restore();
   const planned = await planAt(call, { ...located, upstream, model: turn.model });
-  if (planned.kind === 'rejected') return planned;
-  return planned.members === null && isSameRoute(planned, connection) ? planned : ELSEWHERE;
+  if (planned.kind === 'rejected' || place === null) return planned;
+  return (await boundTo(planned, place)) ?? rejected(RESPONSE_GONE);
+}
+
+/** The candidate of a turn that may only go to one place. null if the turn cannot go there. */
+async function boundTo(planned: Candidate, place: string): Promise<Candidate | null> {
+  const here = onlyAt(planned, place);
+  if (here !== null) return here;
+  const spill = await planSpill(planned);
+  const next = spill.next.map((one) => onlyAt(one, place)).filter((one) => one !== null);
+  const there = await nextCandidate({ ...spill, next }, planned);
+  return there?.kind === 'next' ? there.candidate : null;
+}
+
+/** The same candidate without other members. null if it does not go to the place. */
+function onlyAt<Each extends Candidate>(candidate: Each, place: string): Each | null {
+  const { members } = candidate;
+  if (members === null) return placeOf(candidate) === place ? candidate : null;
+  const all = [...members.places.values()];
+  const bound = all.find((one) => placeOf(atMember(candidate, one)) === place);
+  if (bound === undefined) return null;
+  const others = all.filter((one) => one !== bound).map(({ id }) => id);
+  const impossible = [...members.impossible, ...others];
+  const places = new Map([[bound.id, bound]]);
+  return { ...candidate, members: { ...members, places, impossible } };
 }
 
 /** Checks the model like that of a request body. null if every upstream reads the same model from the message. */

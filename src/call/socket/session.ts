@@ -43,17 +43,17 @@ export function carrySession(
   const { after, ctx } = call;
   const guard = sessionGuard(candidate);
   const { client, server } = socketPair();
-  const pipe = new SocketPipe(server, socket, {
+  const pipe = new SocketPipe(server, {
     after,
-    breakUpstream: () => held.giveUp(),
     idleMs: rules.hold.idleMs,
-    ...(guard !== null && {
-      onCaller: (frame) => {
-        const objection = guard(frame);
-        if (objection === null) pipe.toUpstream(frame);
-        else pipe.cut(objection.reason, objection.why);
-      },
-    }),
+    onCaller: (frame) => {
+      const objection = guard === null ? null : guard(frame);
+      if (objection === null) upstream.send(frame);
+      else pipe.cut(objection.reason, objection.why);
+    },
+  });
+  const upstream = pipe.join(socket, {
+    breakUpstream: () => held.giveUp(),
     ...(usage !== null && {
       onUpstream: (frame) => {
         usage.read(frame);

@@ -4,19 +4,17 @@ import { isFailure } from '../../upstream/socket/close.ts';
 import type { ResponsesEvent } from '../../upstream/socket/responses-messages.ts';
 import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
-import type { Admission, Settle } from '../acquire/admission.ts';
-import { retryBudgetOf } from '../isolate.ts';
-import type { Metering } from '../metering.ts';
-import type { Candidate } from '../plan.ts';
-import { sourceOf, type AnswerSource } from '../answer-source.ts';
+import type { Settle } from '../acquire/admission.ts';
+import { sourceOf } from '../answer-source.ts';
 import { placeOf } from '../log-refusal.ts';
-import { readAnswer, readFailedEvent } from '../read-answer.ts';
+import { readFailedEvent } from '../read-answer.ts';
 import type { NotServed } from '../result.ts';
 import { keepForRun } from '../runs/hold-run.ts';
-import type { CandidateAttempt } from '../attempts/call-attempts.ts';
-import { whereNext } from '../attempts/where-next.ts';
+import { proofBy } from '../attempts/where-next.ts';
 import { frameOf, type TurnRequest } from './plan-turn.ts';
+import { canMove, refuseTurn, type GrantedAttempt } from './turn-attempt.ts';
 import { SocketUsage } from './socket-usage.ts';
+import type { TurnSide } from './turn-sides.ts';
 
 /** Timeout of the first event of an answer if the group sets none. */
 const FIRST_EVENT_MS = 600_000;
@@ -30,21 +28,12 @@ const IN_DOUBT_MS = 10_000;
 /** Statuses of an upstream without room. They always refuse a turn. */
 const NO_ROOM: ReadonlySet<number> = new Set([429, 503, 529]);
 
-/** The answer to a turn has begun, or its caller has received the error instead. */
-export interface TurnAnswered {
-  readonly kind: 'answered';
-}
-
-export interface TurnParts {
-  readonly candidate: Candidate;
-  readonly admission: Admission;
-  readonly metering: Metering | null;
-  readonly turn: CandidateAttempt<TurnAnswered>;
+export interface TurnParts extends GrantedAttempt {
   readonly pipe: SocketPipe;
-  /** Whether an error certainly concerns the turn. It may be about another message of its client. */
-  readonly isOwnError: () => boolean;
+  /** The connection of the upstream that it is sent to. */
+  readonly side: TurnSide;
   /** Called when its answer has begun. */
-  readonly onBegun: () => void;
+  readonly onBegun: (responseId: string | null) => void;
 }
 
 /**
@@ -54,6 +43,7 @@ export interface TurnParts {
 export class Turn {
   readonly #request: TurnRequest;
   readonly #parts: TurnParts;
+  readonly #doubts: ReturnType<TurnSide['doubts']>;
   readonly #answered = Promise.withResolvers<NotServed['where'] | null>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #idle: BoundWatch;
@@ -74,6 +64,8 @@ export class Turn {
   constructor(request: TurnRequest, parts: TurnParts) {
     this.#request = request;
     this.#parts = parts;
+    this.#doubts = parts.side.doubts();
+    this.ended.then(parts.side.use()).catch(() => {});
     this.#usage = new SocketUsage(parts.candidate.located.operation.shape);
     const { candidate, admission, pipe } = parts;
     const { after } = candidate.call;
@@ -98,13 +90,33 @@ export class Turn {
     return this.#isAnswered;
   }
 
+  get request(): TurnRequest {
+    return this.#request;
+  }
+
+  get upstreamId(): string {
+    return this.#parts.candidate.located.upstream.id;
+  }
+
+  get side(): TurnSide {
+    return this.#parts.side;
+  }
+
   send(): void {
-    const { pipe, turn, candidate } = this.#parts;
-    turn.tries.noteSent();
-    retryBudgetOf(candidate.located.upstream.id).noteCall();
     this.#idle.begin();
     const frame = frameOf(this.#request);
-    if (frame !== null) pipe.toUpstream(frame);
+    if (frame !== null) this.side.sendTurn(frame, this.#request.streamId);
+  }
+
+  /** Its upstream has closed the connection. Returns whether the turn is retried, which its client does not notice. */
+  async broke(): Promise<'retried' | 'lost' | 'ended'> {
+    const { metering, pipe } = this.#parts;
+    if (this.#hasEnded) return this.#isRetried ? 'retried' : 'ended';
+    if (this.#isAnswered || !canMove(this.#parts)) return 'lost';
+    const { where, outcome } = await refuseTurn(this.#parts, null, null, pipe.isOpen);
+    if (where === null) return 'lost';
+    this.#endRefused(where, outcome, metering?.notServed);
+    return 'retried';
   }
 
   /**
@@ -127,7 +139,8 @@ export class Turn {
     switch (means.kind) {
       case 'begun':
         this.#hasBegun = true;
-        this.#parts.onBegun();
+        this.#doubts.noteBegun();
+        this.#parts.onBegun(event.responseId);
         this.#steers = 0;
         this.#endNow = null;
         break;
@@ -144,7 +157,7 @@ export class Turn {
   }
 
   #isTurnError(status: number): boolean {
-    return (!this.#hasBegun && NO_ROOM.has(status)) || this.#parts.isOwnError();
+    return (!this.#hasBegun && NO_ROOM.has(status)) || this.#doubts.isOwnError();
   }
 
   /**
@@ -181,10 +194,10 @@ export class Turn {
     this.#isAnswered = true;
     // A long answer must not keep a long request.
     this.#request.body.answered();
-    const { admission, turn } = this.#parts;
+    const { admission, turn, candidate } = this.#parts;
     const { sent } = turn.tries;
     admission.reportAnswer(200, sent > 1 ? { sent } : undefined);
-    admission.reportServed(null, {});
+    admission.reportServed(null, proofBy(true, candidate.members, turn.tries));
     this.#answered.resolve(null);
   }
 
@@ -205,14 +218,10 @@ export class Turn {
     });
   }
 
-  get #source(): AnswerSource {
-    return { ...sourceOf(this.#parts), isOfMember: false };
-  }
-
   /** Reports to the groups why an answer failed after the caller had received its beginning. */
   #reportFailed(frame: string): void {
     const { candidate, admission, turn } = this.#parts;
-    const refusal = readFailedEvent(frame, this.#source);
+    const refusal = readFailedEvent(frame, sourceOf(this.#parts));
     if (refusal === null) return;
     const isRepeat = turn.tries.noteRefused(placeOf(candidate), refusal.signal);
     admission.report(refusal.signal, refusal.scope, isRepeat);
@@ -223,25 +232,21 @@ export class Turn {
     { status, headers }: Extract<ResponsesEvent['means'], { kind: 'error' }>,
     frame: string,
   ): Promise<void> {
-    const { candidate, admission, metering, turn, pipe } = this.#parts;
+    const { admission, metering, pipe } = this.#parts;
     const response = new Response(frame, { status, headers });
-    const { refusal } = await readAnswer(response, this.#source, candidate.call.after);
-    const wasAnswered = this.#isAnswered;
+    const isPossible = this.side.isOpen || canMove(this.#parts);
+    const mayRetry = !this.#isAnswered && pipe.isOpen && isPossible;
     this.#isAnswered = true;
     admission.reportAnswer(status, undefined);
-    let where: NotServed['where'] | null = null;
-    let outcome: LeaseOutcome = 'success';
-    if (refusal !== null) {
-      const { signal, scope, isFinal } = refusal;
-      const isRepeat = turn.tries.noteRefused(placeOf(candidate), signal);
-      admission.report(signal, scope, isRepeat);
-      outcome = isFinal ? 'refused' : 'failed';
-      const mayRetry = !wasAnswered && pipe.isOpen;
-      where = mayRetry ? whereNext(candidate, turn, signal.kind) : null;
-    }
+    const { where, outcome } = await refuseTurn(this.#parts, response, frame, mayRetry);
     if (where === null) pipe.toCaller(frame);
+    this.#endRefused(where, outcome, metering?.notServed);
+  }
+
+  #endRefused(where: NotServed['where'] | null, outcome: LeaseOutcome, settle?: Settle): void {
     this.#isRetried = where !== null;
-    candidate.call.ctx.waitUntil(this.#end(outcome, metering?.notServed));
+    if (this.#isRetried) this.side.noteLeft(this.#request.streamId);
+    this.#parts.candidate.call.ctx.waitUntil(this.#end(outcome, settle));
     this.#answered.resolve(where);
   }
 

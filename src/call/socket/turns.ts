@@ -11,33 +11,28 @@ import {
   readEvent,
   type ClientMessage,
 } from '../../upstream/socket/responses-messages.ts';
-import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
+import { SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
 import { idleMsAt } from '../call-rules.ts';
 import { newTicket } from '../acquire/ticket.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { errorEvent } from '../errors/socket-error.ts';
-import type { UpstreamKey } from '../identity/authenticate.ts';
-import { returns } from '../isolate.ts';
+import { notRenamed } from '../forward.ts';
+import { retryBudgetOf, returns } from '../isolate.ts';
 import type { Located } from '../locate.ts';
 import { noteRefusal } from '../refusals/note-refusal.ts';
 import { CallAttempts } from '../attempts/call-attempts.ts';
 import { attemptAt } from '../attempt-at.ts';
 import { UNCONFIRMED } from '../changed-since.ts';
 import { drive, identifiedBy } from '../drive.ts';
-import type { Candidate } from '../plan.ts';
-import {
-  LEFT,
-  rejected,
-  type CallerLeft,
-  type FinalResult,
-  type NotServed,
-  type Rejected,
-} from '../result.ts';
-import { planTurn, turnRequest, type TurnConnection, type TurnRequest } from './plan-turn.ts';
-import { Turn, type TurnAnswered, type TurnParts } from './turn.ts';
+import { LEFT, rejected, type AttemptResult, type FinalResult } from '../result.ts';
+import { unreachable } from '../unreachable.ts';
+import { fitTurn, planTurn, turnRequest, type TurnRequest } from './plan-turn.ts';
+import { canMove, notConnected, type GrantedAttempt, type TurnAnswered } from './turn-attempt.ts';
+import { TurnSides, type TurnSide } from './turn-sides.ts';
+import { Turn } from './turn.ts';
 
-const ANSWERED: TurnAnswered = { kind: 'answered' };
+const ANSWERED: TurnAnswered = { kind: 'answered', error: null };
 
 /** Maximum bytes of messages that wait behind a queued turn. */
 const BEHIND_BYTES_MAX = 1_048_576;
@@ -57,6 +52,12 @@ const UNREADABLE: ErrorReply = {
     'The message could not be read. Send one JSON object in UTF-8, with `type`, `model` and `stream_id` at most once each, in lower case.',
 };
 
+const CONTINUES_NOTHING: ErrorReply = {
+  reason: 'body_unreadable',
+  message:
+    'The message requests no response, and no upstream is connected that could receive it. Send `response.create` first.',
+};
+
 /**
  * The turns of one connection. Messages of the client are forwarded in order. Behind a queued turn, messages of the
  * same stream wait. Each stream has one answer at a time, as upstreams require, so that every end has its turn.
@@ -64,11 +65,13 @@ const UNREADABLE: ErrorReply = {
 export class Turns {
   readonly #known: AuthenticatedCall;
   readonly #shape: Dialect;
-  readonly #upstream: Located['upstream'];
+  readonly #located: Located;
   readonly #over = new AbortController();
-  readonly #connection: TurnConnection;
+  readonly pipe: SocketPipe;
+  readonly sides: TurnSides;
   readonly #running = new Map<string | null, Turn>();
-  #pipe: SocketPipe | null = null;
+  /** Turns that are queued, and may be sent on another connection than those that are open. */
+  readonly #movable = new Set<TurnRequest>();
   /** Longest silence between two turns, by the groups of the last turn. null if there is no limit. */
   #idleMs: number | null;
   /** null while a turn runs or is queued. */
@@ -78,57 +81,82 @@ export class Turns {
   #behindBytes = 0;
   /** Model of the last request. */
   #model: string | null = null;
-  /** Messages sent that an error of the upstream may be about, instead of a turn. */
-  #others = 0;
-  /** How many of them the upstream has read. It reads in order, and the answer to a later message has begun. */
-  #othersRead = 0;
 
-  /** @param located of the call that each turn is @param key the key with which the connection was opened */
-  constructor(known: AuthenticatedCall, located: Located, key: UpstreamKey) {
+  /** @param located of the call that each turn is @param caller our end of a socket pair, not accepted yet */
+  constructor(known: AuthenticatedCall, located: Located, caller: WebSocket) {
     // A turn is like a call whose body is JSON. Its signal ends with the connection.
     const headers = new Headers(known.request.headers);
     headers.set('content-type', 'application/json');
     headers.delete('content-encoding');
     const request = new Request(known.request, { headers });
-    this.#known = { ...known, request, signal: this.#over.signal };
-    this.#connection = { located, key };
+    const { signal } = this.#over;
+    this.#known = { ...known, request, signal };
+    this.#located = located;
     this.#shape = located.operation.shape;
-    this.#upstream = located.upstream;
     this.#idleMs = idleMsAt(known.table, located.upstream);
-  }
-
-  begin(pipe: SocketPipe): void {
-    this.#pipe = pipe;
+    this.pipe = new SocketPipe(caller, {
+      after: known.after,
+      idleMs: null,
+      onCaller: (frame) => this.#fromCaller(frame),
+      // No more messages can be forwarded, so queued turns stop waiting.
+      onEnd: () => {
+        this.#over.abort();
+        this.#wake();
+      },
+    });
+    this.sides = new TurnSides({ ...known, signal }, this.pipe, {
+      onFrame: (side, frame) => this.#fromUpstream(side, frame),
+      isOutlived: (side) => this.#isOutlived(side),
+      onDone: (side, end) => {
+        for (const turn of this.#turnsAt(side)) known.ctx.waitUntil(turn.cut(end));
+      },
+    });
     this.#rest();
   }
 
-  fromCaller(frame: Frame): void {
+  #fromCaller(frame: Frame): void {
     this.#idle?.begin();
-    if (this.#behind.size === 0 && !mayAsk(frame)) this.#passOther(frame);
-    else this.#read(frame);
+    const { only } = this.sides;
+    if (this.#behind.size > 0 || mayAsk(frame) || only === null) this.#read(frame);
+    else only.sendOther(frame);
   }
 
-  fromUpstream(frame: Frame): Promise<void> | void {
+  #fromUpstream(side: TurnSide, frame: Frame): Promise<void> | void {
+    const turns = this.#turnsAt(side);
     // Before its first event any frame may be the answer to a turn.
-    const mayReport = isReporting(frame) || this.#isOneUnanswered;
-    const event = mayReport && this.#running.size > 0 ? readEvent(frame) : null;
-    const turn = event === null ? null : this.#turnOf(event.streamId);
+    const isKnown = isReporting(frame);
+    const mayReport = isKnown || turns.some(({ isAnswered }) => !isAnswered);
+    const event = mayReport ? readEvent(frame) : null;
+    const turn = event === null ? null : turnOf(event.streamId, turns);
     if (event !== null && turn !== null) return turn.receive(event, frame as string);
+    if (isKnown && event !== null && side.hasLeft(event.streamId)) return;
     this.#idle?.begin();
-    this.#pipe?.toCaller(frame);
+    this.pipe.toCaller(frame);
   }
 
-  /** No more messages can be forwarded, so queued turns stop waiting. */
-  noteEnd(): void {
-    this.#over.abort();
-    this.#wake();
+  /** Decides whether the client stays connected although an upstream has closed its connection. */
+  async #isOutlived(side: TurnSide): Promise<boolean> {
+    const turns = this.#turnsAt(side);
+    const isElsewhere = this.#running.size > turns.length;
+    const ends = await Promise.all(turns.map((turn) => turn.broke()));
+    const lost = turns.filter((_, at) => ends[at] === 'lost');
+    const isNeeded = isElsewhere || ends.includes('retried') || this.#movable.size > 0;
+    if (lost.length === 0) return isNeeded || side.isRetired || this.sides.hasOther(side);
+    if (!isNeeded) return false;
+    // The turns that run elsewhere must not end with the connection.
+    for (const turn of lost) this.#refuse(turn.request, unreachable(turn.upstreamId, null).reply);
+    return true;
+  }
+
+  #turnsAt(side: TurnSide): readonly Turn[] {
+    return [...this.#running.values()].filter((turn) => turn.side === side);
   }
 
   /** Starts the idle timer of a connection without a running or queued turn. */
   #rest(): void {
     const { after } = this.#known;
-    const pipe = this.#pipe;
-    if (pipe === null || !pipe.isOpen || !this.isAtRest || this.#idleMs === null) return;
+    const pipe = this.pipe;
+    if (!pipe.isOpen || !this.isAtRest || this.#idleMs === null) return;
     this.#idle?.stop();
     this.#idle = new BoundWatch({ afterMs: this.#idleMs, onOver: () => pipe.cut('idle'), after });
     this.#idle.begin();
@@ -140,27 +168,14 @@ export class Turns {
     this.#idle = null;
   }
 
-  /** The upstream has released the connection. */
-  async end(end: SocketEnd): Promise<void> {
-    await Promise.all([...this.#running.values()].map((turn) => turn.cut(end)));
+  /** Resolves when no turn holds a slot any more. */
+  async ended(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((turn) => turn.ended));
   }
 
   /** Whether no turn runs or is queued. */
   get isAtRest(): boolean {
     return this.#running.size === 0 && this.#behind.size === 0;
-  }
-
-  get #isOneUnanswered(): boolean {
-    for (const turn of this.#running.values()) if (!turn.isAnswered) return true;
-    return false;
-  }
-
-  /** An event without a stream belongs to the only turn. */
-  #turnOf(streamId: string | null): Turn | null {
-    const named = this.#running.get(streamId);
-    if (named !== undefined) return named;
-    const [only] = this.#running.values();
-    return streamId === null && this.#running.size === 1 ? (only ?? null) : null;
   }
 
   #read(frame: Frame): void {
@@ -175,11 +190,12 @@ export class Turns {
     const behind = this.#behind.get(streamId);
     if (kind === 'steer') {
       // It is about the running answer, not about a queued one.
-      if (this.#turnOf(streamId) === null) return this.#refuse(message, STEERS_NOTHING);
-      return this.#passOther(frame);
+      const steered = turnOf(streamId, [...this.#running.values()]);
+      if (steered === null) return this.#refuse(message, STEERS_NOTHING);
+      return steered.side.sendOther(frame);
     }
     if (behind !== undefined) return this.#hold(message, behind);
-    if (!isCreate(message)) return this.#passOther(frame);
+    if (!isCreate(message)) return this.#passOther(message);
     this.#wake();
     this.#behind.set(streamId, []);
     this.#known.ctx.waitUntil(
@@ -187,16 +203,18 @@ export class Turns {
     );
   }
 
-  /** Forwards a message that requests no response. Not every upstream accepts it. */
-  #passOther(frame: Frame): void {
-    this.#others += 1;
-    this.#pipe?.toUpstream(frame);
+  /** Forwards a message that requests no response, to the upstream of its stream. */
+  #passOther(message: ClientMessage): void {
+    const { frame, streamId } = message;
+    const side = this.#running.get(streamId)?.side ?? this.sides.forOthers(streamId);
+    if (side === null) this.#refuse(message, CONTINUES_NOTHING);
+    else side.sendOther(frame);
   }
 
   #hold(message: ClientMessage, behind: ClientMessage[]): void {
     behind.push(message);
     this.#behindBytes += MESSAGE_BYTES + sizeOf(message.frame);
-    if (this.#behindBytes > BEHIND_BYTES_MAX) this.#pipe?.cut('overfull');
+    if (this.#behindBytes > BEHIND_BYTES_MAX) this.pipe.cut('overfull');
   }
 
   /** Forwards messages that waited behind a turn, up to the next turn. */
@@ -216,13 +234,15 @@ export class Turns {
     try {
       await this.#running.get(turn.streamId)?.ended;
       const result = await this.#drive(turn);
+      if (result.kind === 'answered' && result.error !== null) this.pipe.toCaller(result.error);
       if (result.kind !== 'rejected') return;
       this.#refuse(turn, result.reply);
       // The key of the whole connection is no longer valid.
-      if (result.isOfKey === true) this.#pipe?.cut('key_invalid');
+      if (result.isOfKey === true) this.pipe.cut('key_invalid');
     } catch {
-      this.#pipe?.cut('body');
+      this.pipe.cut('body');
     } finally {
+      this.#movable.delete(turn);
       turn.body.end();
     }
   }
@@ -234,7 +254,8 @@ export class Turns {
     if (table === null) return rejected(UNCONFIRMED);
     const known = await identifiedBy(table, { ...this.#known, body: turn.body });
     if (known.kind === 'rejected') return known;
-    const plan = (call: AuthenticatedCall) => this.#plan(call, turn);
+    const place = this.sides.placeOf(turn);
+    const plan = (call: AuthenticatedCall) => planTurn(call, this.#located, turn, place);
     const first = await plan(known);
     if (first.kind !== 'planned') return first;
     const ticket = { ...newTicket(known), kind: 'turn' } as const;
@@ -243,51 +264,64 @@ export class Turns {
       first,
       { ticket, tries, listener: null },
       {
-        spills: false,
+        spills: place === null,
         untilAt: Infinity,
         plan,
-        attempt: (candidate, attempt) =>
-          attemptAt(
+        attempt: (candidate, attempt) => {
+          if (canMove({ candidate, turn: attempt })) this.#movable.add(turn);
+          else this.#movable.delete(turn);
+          return attemptAt(
             candidate,
             attempt,
             (at, there, metering) => (admission) =>
               this.#send(turn, { candidate: at, turn: there, metering, admission }),
-          ),
+          );
+        },
       },
     );
   }
 
-  async #plan(
-    call: AuthenticatedCall,
-    turn: TurnRequest,
-  ): Promise<Candidate | Rejected | CallerLeft> {
-    const planned = await planTurn(call, this.#connection, turn);
-    if (planned.kind !== 'elsewhere') return planned;
-    this.#pipe?.cut('restart');
-    return LEFT;
+  /** Sends a turn that has its slots, and waits until its answer begins. */
+  async #send(request: TurnRequest, granted: GrantedAttempt): Promise<AttemptResult<TurnAnswered>> {
+    const { candidate, turn: attempt, admission } = granted;
+    const { member, rules, located } = candidate;
+    if (!fitTurn(candidate, request) && member !== null) {
+      await admission.release('unused');
+      return notRenamed(candidate, member, attempt);
+    }
+    attempt.tries.noteSent();
+    retryBudgetOf(located.upstream.id).noteCall();
+    this.#idleMs = rules.hold.idleMs;
+    const side = await this.sides.at(candidate);
+    if (!this.pipe.isOpen) {
+      await admission.release('unused');
+      return LEFT;
+    }
+    const result =
+      side.kind === 'side'
+        ? await this.#sendAt(side, request, granted)
+        : await notConnected(granted, request.streamId, side);
+    if (result.kind === 'again' && canMove(granted)) this.#movable.add(request);
+    return result;
   }
 
-  /** Sends a turn that has its slots, and waits until its answer begins. */
-  async #send(
+  async #sendAt(
+    side: TurnSide,
     request: TurnRequest,
-    granted: Pick<TurnParts, 'candidate' | 'turn' | 'metering' | 'admission'>,
-  ): Promise<TurnAnswered | NotServed | CallerLeft> {
+    granted: GrantedAttempt,
+  ): Promise<AttemptResult<TurnAnswered>> {
     const { streamId } = request;
-    const pipe = this.#pipe;
-    if (pipe === null) throw new Error('a turn began before its connection');
-    this.#idleMs = granted.candidate.rules.hold.idleMs;
-    const turn = new Turn(request, { ...granted, pipe, ...this.#doubts() });
+    const onBegun = (responseId: string | null): void =>
+      this.sides.noteBegun(side, streamId, responseId);
+    const turn = new Turn(request, { ...granted, pipe: this.pipe, side, onBegun });
     this.#running.set(streamId, turn);
+    this.#movable.delete(request);
     turn.ended
       .then(() => {
         if (this.#running.get(streamId) === turn) this.#running.delete(streamId);
         this.#rest();
       })
       .catch(() => {});
-    if (!pipe.isOpen) {
-      await turn.cut({ by: 'left', code: 1006 }, 'unused');
-      return LEFT;
-    }
     turn.send();
     const where = await turn.answered;
     if (where === null) return ANSWERED;
@@ -295,22 +329,18 @@ export class Turns {
     return { kind: 'again', where };
   }
 
-  /** Distinguishes errors of a turn that is about to be sent from those of other messages. */
-  #doubts(): { readonly isOwnError: () => boolean; readonly onBegun: () => void } {
-    const before = this.#others;
-    return {
-      isOwnError: () => this.#others === this.#othersRead,
-      onBegun: () => {
-        this.#othersRead = Math.max(this.#othersRead, before);
-      },
-    };
-  }
-
   #refuse({ streamId, model }: Pick<ClientMessage, 'streamId' | 'model'>, reply: ErrorReply): void {
     const { caller } = this.#known;
-    const located = { upstream: this.#upstream, model };
+    const located = { upstream: this.#located.upstream, model };
     noteRefusal(this.#known, reply, { caller, located, placements: [] });
     const spaced = returns.space(reply, caller.id, steadyClock.now());
-    this.#pipe?.toCaller(errorEvent(this.#shape, spaced, streamId));
+    this.pipe.toCaller(errorEvent(this.#shape, spaced, streamId));
   }
+}
+
+/** The turn on a stream. An event without a stream belongs to the only turn. */
+function turnOf(streamId: string | null, turns: readonly Turn[]): Turn | null {
+  const named = turns.find(({ request }) => request.streamId === streamId);
+  const [only] = turns;
+  return named ?? (streamId === null && turns.length === 1 ? (only ?? null) : null);
 }

@@ -37,10 +37,7 @@ export function classifyUpgrade(
   { dialect, sockets }: { readonly dialect: Dialect; readonly sockets: Sockets },
 ): Operation {
   if (isResponses(path) && sockets !== 'any') {
-    // Classified like the call that each turn is.
-    const turn = classify('POST', path, query, dialect);
-    const socket = sockets === 'turns' ? 'turns' : 'unserved';
-    return { ...turn, limited: false, model: NO_MODEL, socket };
+    return { ...classifyTurn(path, query, { dialect, sockets }), limited: false, model: NO_MODEL };
   }
   const { shape } = classify('GET', path, query, dialect);
   const isServed = sockets === 'any' || (sockets !== 'none' && isReadSession(path));
@@ -50,6 +47,16 @@ export function classifyUpgrade(
   const [named] = modelsInUrl(path, query);
   const model = named === undefined ? NO_MODEL : ({ from: 'path', value: named } as const);
   return { name: SESSION_NAME, shape, limited: true, model, socket: 'session' };
+}
+
+/** Determines what each turn on a connection is: the POST of the same path, if the upstream serves turns there. */
+export function classifyTurn(
+  path: string,
+  query: URLSearchParams,
+  { dialect, sockets }: { readonly dialect: Dialect; readonly sockets: Sockets },
+): Operation {
+  const socket = isResponses(path) && sockets === 'turns' ? 'turns' : 'unserved';
+  return { ...classify('POST', path, query, dialect), socket };
 }
 
 /** All models that the URL of a session names. Servers differ in how they read names. */

@@ -4,7 +4,7 @@ import type { JsonVisitor, WalkedValue, Want } from '../json/json-visitor.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import { readErrorFields } from '../refusal/error-fields.ts';
 import { statusInside } from '../refusal/inside-status.ts';
-import { runIn, type ReportedRun } from '../operation/runs.ts';
+import { isId, runIn, type ReportedRun } from '../operation/runs.ts';
 import { parseObject } from '../json/parse-object.ts';
 import { bytesOf, jsonTextOf, type Frame } from './frame.ts';
 import { beginsObject } from './frame-models.ts';
@@ -21,6 +21,10 @@ export interface ClientMessage {
   readonly model: string | null;
   /** One of several streams of responses on a connection. null for the stream without a name. */
   readonly streamId: string | null;
+  /** The response that a request continues. null if it names none. */
+  readonly previousId: string | null;
+  /** Whether it continues the last response of its stream, without naming it. */
+  readonly isAppend: boolean;
 }
 
 export type CreateMessage = ClientMessage & { readonly kind: 'create' };
@@ -28,6 +32,8 @@ export type CreateMessage = ClientMessage & { readonly kind: 'create' };
 /** An event of a response, by its meaning for the slot. */
 export interface ResponsesEvent {
   readonly streamId: string | null;
+  /** Id of the response. null if it has none. */
+  readonly responseId: string | null;
   /** State of the background run, if the response is one. null otherwise. */
   readonly run: ReportedRun | null;
   readonly means:
@@ -67,7 +73,9 @@ export function readClientMessage(
   const text = jsonTextOf(frame);
   const message = text === null ? null : parseObject(text);
   const streamId = textOr(message?.['stream_id']);
-  const other = { frame, kind: 'other', model: null, streamId } as const;
+  const previousId = textOr(message?.['previous_response_id']);
+  const base = { frame, model: null, streamId, previousId, isAppend: false } as const;
+  const other = { ...base, kind: 'other' } as const;
   // Other parsers accept more than valid JSON, and do not all use the last of two equal fields.
   if (mayAsk(frame) && (message === null || namesOddly(message) || namesTwice(frame))) {
     return { ...other, kind: 'unreadable' };
@@ -77,7 +85,7 @@ export function readClientMessage(
       return { ...other, kind: 'create', model: textOr(message['model']) };
     case 'response.append':
       // It uses the model of the previous request, as older agents and compatible clients expect.
-      return { ...other, kind: 'create', model: textOr(message['model']) ?? before };
+      return { ...base, kind: 'create', model: textOr(message['model']) ?? before, isAppend: true };
     case 'response.steer':
       return { ...other, kind: 'steer' };
     default:
@@ -136,7 +144,10 @@ export function readEvent(frame: Frame): ResponsesEvent | null {
   if (message === null || typeof message['type'] !== 'string') return null;
   const { type, response } = message;
   const run = runOf(response);
-  return { streamId: textOr(message['stream_id']), means: meaningOf(type, message), run };
+  const id = (response as { id?: unknown } | null | undefined)?.id;
+  const responseId = isId(id) ? id : null;
+  const streamId = textOr(message['stream_id']);
+  return { streamId, responseId, means: meaningOf(type, message), run };
 }
 
 function runOf(response: unknown): ReportedRun | null {

@@ -24,131 +24,99 @@ export interface SocketEnd {
 
 interface PipeOptions {
   readonly after: Schedule;
-  readonly breakUpstream: () => void;
   /** How long neither side may send anything. null means no limit. */
   readonly idleMs: number | null;
   /** Called as soon as no more messages are sent to either side. */
   readonly onEnd?: () => void;
-  /** Receives the messages of one side. They are then not passed on automatically. */
-  readonly onCaller?: (frame: Frame) => void;
-  /** Further messages and the close of the upstream wait for the promise. */
+  /** Receives the messages of the caller. */
+  readonly onCaller: (frame: Frame) => void;
+}
+
+interface UpstreamOptions {
+  readonly breakUpstream: () => void;
+  /** Receives its messages, which are then not passed on. Further ones and its close wait for the promise. */
   readonly onUpstream?: (frame: Frame) => Promise<void> | void;
+  /** Whether the caller stays connected although this upstream has closed. Absent if it never does. */
+  readonly isOutlived?: (code: number) => Promise<boolean>;
 }
 
 /**
- * The two connections of a WebSocket, between which messages pass unchanged. The runtime answers pings on each
- * connection separately. Messages arrive complete, however they were split into frames.
+ * A WebSocket of a caller and those of its upstreams, between which messages pass unchanged. The runtime answers pings
+ * on each connection separately. Messages arrive complete, however they were split into frames.
  */
 export class SocketPipe {
   readonly #caller: WebSocket;
-  readonly #upstream: WebSocket;
   readonly #options: PipeOptions;
   readonly #idle: BoundWatch | null;
+  readonly #upstreams = new Set<PipedUpstream>();
   readonly #done = Promise.withResolvers<SocketEnd>();
   #end: SocketEnd | null = null;
-  /**
-   * Messages and the close of the upstream that wait while one of its messages is processed. null if none is being
-   * processed.
-   */
-  #waiting: (() => Promise<void> | void)[] | null = null;
-  /** Whether the upstream has closed its side, even if some of its messages still wait. */
-  #isClosing = false;
-  /** Bytes sent to either side since the last check. */
+  /** Bytes sent to any side since the last check. */
   #uncheckedBytes = 0;
 
-  /**
-   * @param caller our end of a socket pair, not accepted yet
-   * @param upstream the socket of the upstream's response, not accepted yet
-   */
-  constructor(caller: WebSocket, upstream: WebSocket, options: PipeOptions) {
+  /** @param caller our end of a socket pair, not accepted yet */
+  constructor(caller: WebSocket, options: PipeOptions) {
     this.#caller = caller;
-    this.#upstream = upstream;
     this.#options = options;
     const { idleMs, after } = options;
     const onOver = (): void => this.cut('idle');
     this.#idle = idleMs === null ? null : new BoundWatch({ afterMs: idleMs, onOver, after });
-    this.#listen(caller, options.onCaller ?? ((frame) => this.toUpstream(frame)), 'caller');
-    const { onUpstream } = options;
-    // Only one in hundreds of events has to be waited for.
-    const processUpstream =
-      onUpstream &&
-      ((frame: Frame): void => {
-        if (this.#waiting === null) this.#waitFor(onUpstream(frame));
-        else this.#waiting.push(() => onUpstream(frame));
-      });
-    this.#listen(upstream, processUpstream ?? ((frame) => this.toCaller(frame)), 'upstream');
+    listen(caller, {
+      take: (frame) => {
+        if (this.#end !== null) return;
+        this.#idle?.begin();
+        options.onCaller(frame);
+      },
+      onClose: (code, reason) => this.#closeAll('caller', code, reason),
+    });
     this.#idle?.begin();
   }
 
-  /** Resolves when the upstream no longer holds the connection. */
+  /**
+   * Adds an upstream.
+   *
+   * @param socket that of the upstream's response, not accepted yet
+   */
+  join(socket: WebSocket, options: UpstreamOptions): PipedUpstream {
+    const upstream = new PipedUpstream(socket, options, {
+      end: () => this.#end,
+      noteFrame: () => this.#idle?.begin(),
+      toCaller: (frame) => this.toCaller(frame),
+      send: (frame) => this.#send(socket, frame),
+      endAll: (code, reason) => this.#closeAll('upstream', code, reason),
+      forget: (end) => {
+        this.#upstreams.delete(upstream);
+        this.#options.after(CLOSE_WAIT_MS, () => upstream.breakOff(end));
+      },
+    });
+    this.#upstreams.add(upstream);
+    upstream.begin();
+    return upstream;
+  }
+
+  /** Resolves when no upstream holds its connection any more. */
   get done(): Promise<SocketEnd> {
     return this.#done.promise;
   }
 
   get isOpen(): boolean {
-    return this.#end === null && !this.#isClosing;
+    return this.#end === null;
   }
 
   toCaller(frame: Frame): void {
     this.#send(this.#caller, frame);
   }
 
-  toUpstream(frame: Frame): void {
-    this.#send(this.#upstream, frame);
-  }
-
-  /** Ends both connections with the reason, and with its detail for the caller. Only the first end counts. */
+  /** Ends all connections with the reason, and with its detail for the caller. Only the first end counts. */
   cut(reason: CutReason, why = ''): void {
     if (this.#end !== null) return;
     const close = closeFor(reason, why);
-    this.#ended({ by: reason, code: close.code });
-    closeSide(this.#caller, close);
-    closeSide(this.#upstream, close);
+    this.#ended({ by: reason, code: close.code }, close);
   }
 
   /** Bytes that the caller has not accepted yet. */
   get unsentBytes(): number {
     return this.#caller.bufferedAmount;
-  }
-
-  #listen(side: WebSocket, take: (frame: Frame) => void, from: 'caller' | 'upstream'): void {
-    // Bytes would arrive as a Blob otherwise, which `send` does not accept.
-    (side as { binaryType?: string }).binaryType = 'arraybuffer';
-    side.addEventListener('message', ({ data }) => {
-      // Messages that the upstream sends before it closes still count, but are not forwarded.
-      const isRead = this.#end === null || (from === 'upstream' && this.#options.onUpstream);
-      if (!isRead) return;
-      if (this.#end === null) this.#idle?.begin();
-      take(data as Frame);
-    });
-    const onClose = (code: number, reason: string): void => {
-      if (from === 'caller') return this.#closed(from, code, reason);
-      this.#isClosing = true;
-      this.#process(() => this.#closed(from, code, reason));
-    };
-    side.addEventListener('close', ({ code, reason }) => onClose(code, reason));
-    // A broken connection also fires a close event.
-    side.addEventListener('error', () => onClose(1006, ''));
-    // With half-open sockets, each side receives the close of the other one, instead of an automatic reply of the
-    // runtime.
-    side.accept({ allowHalfOpen: true });
-  }
-
-  /** Processes an event of the upstream after the message that is being processed. */
-  #process(take: () => Promise<void> | void): void {
-    if (this.#waiting === null) this.#waitFor(take());
-    else this.#waiting.push(take);
-  }
-
-  #waitFor(processing: Promise<void> | void): void {
-    if (processing === undefined) return;
-    const waiting: (() => Promise<void> | void)[] = [];
-    this.#waiting = waiting;
-    const resume = (): void => {
-      this.#waiting = null;
-      for (const next of waiting) this.#process(next);
-    };
-    processing.then(resume, resume);
   }
 
   #send(side: WebSocket, frame: Frame): void {
@@ -165,32 +133,164 @@ export class SocketPipe {
 
   #checkUnsent(): void {
     this.#uncheckedBytes = 0;
-    const unsent = Math.max(this.#caller.bufferedAmount, this.#upstream.bufferedAmount);
-    if (unsent > UNSENT_BYTES_MAX) this.cut('slow_reader');
+    const toUpstreams = [...this.#upstreams].map(({ unsentBytes }) => unsentBytes);
+    if (Math.max(this.unsentBytes, ...toUpstreams) > UNSENT_BYTES_MAX) this.cut('slow_reader');
   }
 
-  #closed(from: 'caller' | 'upstream', code: number, reason: string): void {
-    const isNews = this.#end === null;
-    if (isNews) {
-      this.#ended({ by: from, code });
-      const close = passedOn(code, reason, from);
-      closeSide(this.#caller, close);
-      closeSide(this.#upstream, close);
-    }
-    if (from === 'upstream' && this.#end !== null) this.#done.resolve(this.#end);
+  #closeAll(by: 'caller' | 'upstream', code: number, reason: string): void {
+    if (this.#end === null) this.#ended({ by, code }, passedOn(code, reason, by));
   }
 
-  /** Records the end. The upstream's connection always ends soon afterwards. */
-  #ended(end: SocketEnd): void {
+  /** Records the end. The connections of upstreams always end soon afterwards. */
+  #ended(end: SocketEnd, close: SocketClose): void {
     this.#end = end;
     this.#idle?.stop();
-    const { after, breakUpstream, onEnd } = this.#options;
+    const { after, onEnd } = this.#options;
     onEnd?.();
+    closeSide(this.#caller, close);
+    const all = [...this.#upstreams];
+    for (const upstream of all) upstream.close(close);
     after(CLOSE_WAIT_MS, () => {
-      breakUpstream();
-      this.#done.resolve(end);
+      for (const upstream of all) upstream.breakOff(end);
+    });
+    const released = Promise.all(all.map(({ done }) => done));
+    released.then(() => this.#done.resolve(end)).catch(() => {});
+  }
+}
+
+/** What an upstream of a pipe needs from it. */
+interface Pipe {
+  readonly end: () => SocketEnd | null;
+  readonly noteFrame: () => void;
+  readonly toCaller: (frame: Frame) => void;
+  readonly send: (frame: Frame) => void;
+  readonly endAll: (code: number, reason: string) => void;
+  /** Takes it out of the pipe, which goes on without it. */
+  readonly forget: (end: SocketEnd) => void;
+}
+
+/** An upstream's side of a pipe. */
+export class PipedUpstream {
+  readonly #socket: WebSocket;
+  readonly #options: UpstreamOptions;
+  readonly #pipe: Pipe;
+  readonly #done = Promise.withResolvers<SocketEnd>();
+  /** Messages and its close that wait while a message is processed. null if none is being processed. */
+  #waiting: (() => Promise<void> | void)[] | null = null;
+  /** Whether it has closed its side, even if some of its messages still wait. */
+  #isClosing = false;
+
+  constructor(socket: WebSocket, options: UpstreamOptions, pipe: Pipe) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#pipe = pipe;
+  }
+
+  begin(): void {
+    const { onUpstream } = this.#options;
+    listen(this.#socket, {
+      take: (frame) => {
+        const hasEnded = this.#pipe.end() !== null;
+        // Messages that it sends before it closes still count, but are not forwarded.
+        if (hasEnded && onUpstream === undefined) return;
+        if (!hasEnded) this.#pipe.noteFrame();
+        if (onUpstream === undefined) this.#pipe.toCaller(frame);
+        // Only one in hundreds of events has to be waited for.
+        else if (this.#waiting === null) this.#waitFor(onUpstream(frame));
+        else this.#waiting.push(() => onUpstream(frame));
+      },
+      onClose: (code, reason) => {
+        this.#isClosing = true;
+        this.#process(() => this.#closed(code, reason));
+      },
     });
   }
+
+  /** Resolves when the upstream no longer holds the connection. */
+  get done(): Promise<SocketEnd> {
+    return this.#done.promise;
+  }
+
+  get isOpen(): boolean {
+    return this.#pipe.end() === null && !this.#isClosing;
+  }
+
+  get unsentBytes(): number {
+    return this.#socket.bufferedAmount;
+  }
+
+  send(frame: Frame): void {
+    this.#pipe.send(frame);
+  }
+
+  close(close: SocketClose): void {
+    closeSide(this.#socket, close);
+  }
+
+  /** Closes it alone, because nothing more is sent to it. */
+  leave(): void {
+    this.#isClosing = true;
+    this.close({ code: 1000 });
+    this.#pipe.forget({ by: 'restart', code: 1000 });
+  }
+
+  /** Ends the connection of an upstream that does not answer a close. */
+  breakOff(end: SocketEnd): void {
+    this.#options.breakUpstream();
+    this.#done.resolve(end);
+  }
+
+  /** Processes an event after the message that is being processed. */
+  #process(take: () => Promise<void> | void): void {
+    if (this.#waiting === null) this.#waitFor(take());
+    else this.#waiting.push(take);
+  }
+
+  #waitFor(processing: Promise<void> | void): void {
+    if (processing === undefined) return;
+    const waiting: (() => Promise<void> | void)[] = [];
+    this.#waiting = waiting;
+    const resume = (): void => {
+      this.#waiting = null;
+      for (const next of waiting) this.#process(next);
+    };
+    processing.then(resume, resume);
+  }
+
+  #closed(code: number, reason: string): Promise<void> | void {
+    const { isOutlived } = this.#options;
+    const isAlone = isOutlived === undefined || this.#pipe.end() !== null;
+    if (isAlone) return this.#end(code, reason, false);
+    return isOutlived(code).then((isIt) => this.#end(code, reason, isIt));
+  }
+
+  #end(code: number, reason: string, isOutlived: boolean): void {
+    const end: SocketEnd = { by: 'upstream', code };
+    if (isOutlived && this.#pipe.end() === null) {
+      this.#pipe.forget(end);
+      this.close(passedOn(code, reason, 'upstream'));
+    } else {
+      this.#pipe.endAll(code, reason);
+    }
+    this.#done.resolve(this.#pipe.end() ?? end);
+  }
+}
+
+interface SideListener {
+  readonly take: (frame: Frame) => void;
+  readonly onClose: (code: number, reason: string) => void;
+}
+
+function listen(side: WebSocket, { take, onClose }: SideListener): void {
+  // Bytes would arrive as a Blob otherwise, which `send` does not accept.
+  (side as { binaryType?: string }).binaryType = 'arraybuffer';
+  side.addEventListener('message', ({ data }) => take(data as Frame));
+  side.addEventListener('close', ({ code, reason }) => onClose(code, reason));
+  // A broken connection also fires a close event.
+  side.addEventListener('error', () => onClose(1006, ''));
+  // With half-open sockets, each side receives the close of the other one, instead of an automatic reply of the
+  // runtime.
+  side.accept({ allowHalfOpen: true });
 }
 
 function closeSide(side: WebSocket, { code, reason }: SocketClose): void {

@@ -9,6 +9,12 @@ export function keysInSubprotocols(headers: Headers): readonly string[] {
   return offered(headers).flatMap((each) => KEY.exec(each)?.[1] ?? []);
 }
 
+/** The subprotocol of a connection that Headgate accepts itself. null if the client offers none but keys. */
+export function acceptedSubprotocol(headers: Headers): string | null {
+  const all = offered(headers).filter((each) => each !== '');
+  return all.find((each) => !KEY.test(each) && !ACCOUNT.test(each)) ?? null;
+}
+
 /** Removes matching keys in place, together with the subprotocols that select their account. */
 export function dropSubprotocols(headers: Headers, leaves: (key: string) => boolean): void {
   const all = offered(headers);

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Dialect } from '../../../src/contract/dialect.ts';
 import type { Sockets } from '../../../src/contract/config/upstream.ts';
-import { classifyUpgrade, isNamedInMessage } from '../../../src/upstream/operation/upgrades.ts';
+import {
+  classifyTurn,
+  classifyUpgrade,
+  isNamedInMessage,
+} from '../../../src/upstream/operation/upgrades.ts';
 
 function at(path: string, sockets: Sockets, query = '', dialect: Dialect = 'openai') {
   return classifyUpgrade(path, new URLSearchParams(query), { dialect, sockets });
@@ -39,6 +43,17 @@ describe('the use of a WebSocket', () => {
     const nothing = { limited: false, socket: 'unserved' };
     expect(at('/v1/chat/completions', 'turns')).toMatchObject(nothing);
   });
+});
+
+it.each<[Sockets, string]>([
+  ['turns', 'turns'],
+  ['sessions', 'unserved'],
+  ['any', 'unserved'],
+])('a turn takes a slot and names its model like a POST: at %s it is %s', (sockets, socket) => {
+  const upstream = { dialect: 'openai', sockets } as const;
+  const turn = classifyTurn('/v1/responses', new URLSearchParams(), upstream);
+  const post = { name: 'responses', limited: true, model: { from: 'body' } };
+  expect(turn).toMatchObject({ ...post, socket });
 });
 
 it.each([

@@ -61,6 +61,14 @@ export function useTurns(limit = 1): void {
   useUpstream('turns', 'turns', limit, turnConfig);
 }
 
+/** Lets the turns of several upstreams end after a test. None of them may have had two at once. */
+export async function endTurns(upstreams: readonly Strict[]): Promise<void> {
+  await Promise.all(upstreams.map((one) => one.resume()));
+  closeAll();
+  const seen = await Promise.all(upstreams.map((one) => one.stats()));
+  for (const { turns } of seen) expect(turns.peak).toBeLessThanOrEqual(1);
+}
+
 function useUpstream(
   counted: 'sessions' | 'turns',
   group: string,

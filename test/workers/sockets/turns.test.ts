@@ -597,15 +597,6 @@ it("another answer of the upstream is the caller's", async () => {
   await response.text();
 });
 
-it('what goes by members goes over HTTP', async () => {
-  const members = [{ name: 'a', upstream: 'x', secret: 'UPSTREAM_TEST_KEY' }];
-  const keys = [{ id: 'k1', hash: await keyHash('hg_turns_key_1') }];
-  await configure({ ...turnConfig({ name: 'with-members', members }), keys });
-  const response = await upgrade(RESPONSES, { 'headgate-key': 'hg_turns_key_1' });
-  expect(response.status).toBe(426);
-  await response.text();
-});
-
 it('what an answer used is counted, as the event that ends it reports it', async () => {
   await strict.configure({ inputTokens: 70, outputTokens: 11 });
   await configure(turnConfig({ name: 'counted', limits: { max_concurrency: 1, ...COUNTING } }));

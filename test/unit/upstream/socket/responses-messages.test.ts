@@ -7,14 +7,17 @@ import {
 } from '../../../../src/upstream/socket/responses-messages.ts';
 
 describe('messages of a client', () => {
-  it('a request for a response has its model and its stream', () => {
-    const frame = '{"type":"response.create","model":"gpt-5","stream_id":"s","input":"hi"}';
+  it('a request for a response has its model, its stream and the response that it continues', () => {
+    const frame =
+      '{"type":"response.create","model":"gpt-5","stream_id":"s","previous_response_id":"r"}';
     expect(mayAsk(frame)).toBe(true);
     expect(readClientMessage(frame, null)).toEqual({
       frame,
       kind: 'create',
       model: 'gpt-5',
       streamId: 's',
+      previousId: 'r',
+      isAppend: false,
     });
   });
 
@@ -36,7 +39,11 @@ describe('messages of a client', () => {
   it('what goes on from the response before asks for one too, of the same model', () => {
     const frame = '{"type":"response.append","input":[]}';
     expect(mayAsk(frame)).toBe(true);
-    expect(readClientMessage(frame, 'gpt-5')).toMatchObject({ kind: 'create', model: 'gpt-5' });
+    expect(readClientMessage(frame, 'gpt-5')).toMatchObject({
+      kind: 'create',
+      model: 'gpt-5',
+      isAppend: true,
+    });
   });
 
   it.each([
@@ -76,7 +83,7 @@ describe('events of the upstream', () => {
   ])('%s', (type, means) => {
     const frame = JSON.stringify({ sequence_number: 1, type });
     expect(isReporting(frame)).toBe(true);
-    expect(readEvent(frame)).toEqual({ streamId: null, run: null, means });
+    expect(readEvent(frame)).toEqual({ streamId: null, responseId: null, run: null, means });
   });
 
   it.each([
@@ -94,6 +101,13 @@ describe('events of the upstream', () => {
   ])('of an answer that says %j, its run is %j', (response, run) => {
     const frame = JSON.stringify({ type: 'response.created', response });
     expect(readEvent(frame)?.run).toEqual(run);
+  });
+
+  it('an event has the id of its response', () => {
+    const event = (id: unknown): string =>
+      JSON.stringify({ type: 'response.created', response: { id } });
+    expect(readEvent(event('resp_1'))?.responseId).toBe('resp_1');
+    expect(readEvent(event(7))?.responseId).toBeNull();
   });
 
   it('a text that quotes an event is none', () => {

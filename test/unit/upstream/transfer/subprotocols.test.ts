@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { ACCOUNT_SELECTORS } from '../../../../src/providers/accounts.ts';
 import { dropAccounts } from '../../../../src/upstream/transfer/credentials.ts';
 import {
+  acceptedSubprotocol,
   dropSubprotocols,
   keysInSubprotocols,
 } from '../../../../src/upstream/transfer/subprotocols.ts';
@@ -41,6 +42,14 @@ it.each([
   const dropped = dropAccounts(headers, new URLSearchParams(), ACCOUNT_SELECTORS);
   expect(headers.get('sec-websocket-protocol')).toBe('realtime, openai-beta.realtime-v1');
   expect(dropped).toEqual([offered.slice(0, offered.indexOf('.'))]);
+});
+
+it.each([
+  ['openai-insecure-api-key.sk-1, openai-project.p, realtime, x', 'realtime'],
+  ['openai-insecure-api-key.sk-1', null],
+  ['', null],
+])('accepts the first one that is no key: %s', (offered, expected) => {
+  expect(acceptedSubprotocol(offering(offered))).toBe(expected);
 });
 
 it('finds a key in any spelling', () => {
