@@ -24,10 +24,9 @@ import {
   type HeldLease,
 } from '../../routing/held-lease.ts';
 import type { CallEnd } from '../observe/analytics.ts';
-import { isOverload } from './failure-streak.ts';
 import type { AcquireEnd, GrantedAnswer } from './open-calls.ts';
 import type { PoolSource } from './pools.ts';
-import { releasePausesMs, resumeMs, resumeRetryMs } from './retry-delays.ts';
+import { releasePausesMs, resumeMs, untilAnswered } from './retry-delays.ts';
 
 /** When a running call sends its first renewal. Most calls end before, and a renewal is a round trip. */
 const FIRST_RENEWAL_MS = 1_000;
@@ -364,17 +363,10 @@ export class LeaseHolder {
   /** Retries while the call runs. Without a resumed lease its slots are given up although its stream continues. */
   async #resume(): Promise<'resumed' | 'gone'> {
     await pause(resumeMs(), this.#after);
-    for (let retries = 0; !this.#isReleased; retries += 1) {
-      const resuming = this.#resumeOnce();
-      try {
-        return await within(ANSWER_LOST_MS, resuming, this.#after);
-      } catch (error) {
-        // A late answer is adopted too.
-        resuming.catch(() => {});
-        await pause(resumeRetryMs(retries, isOverload(error)), this.#after);
-      }
-    }
-    return 'resumed';
+    // A late answer is adopted too.
+    const resume = (): Promise<'resumed' | 'gone'> => this.#resumeOnce();
+    const isNeeded = (): boolean => !this.#isReleased;
+    return (await untilAnswered(resume, ANSWER_LOST_MS, isNeeded, this.#after)) ?? 'resumed';
   }
 
   async #resumeOnce(): Promise<'resumed' | 'gone'> {

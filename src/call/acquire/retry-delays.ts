@@ -1,6 +1,10 @@
+import { pause, within } from '../../runtime/async.ts';
+import type { Schedule } from '../../runtime/clock.ts';
+import { isOverload } from './failure-streak.ts';
+
 /**
- * Delays of retried messages to a pool. A reset pool fails all of them at the same time, and an overloaded one stays
- * overloaded if they all return together, so each delay is random.
+ * Retried messages to a pool, and their delays. A reset pool fails all of them at the same time, and an overloaded one
+ * stays overloaded if they all return together, so each delay is random.
  */
 
 /** A random number from 0 (inclusive) to 1 (exclusive), like `Math.random`. */
@@ -73,10 +77,10 @@ export function resumeMs(random: Random = Math.random): number {
 /** The delay before a failed resumption is retried, after `retries` earlier retries. */
 export function resumeRetryMs(
   retries: number,
-  isOverload: boolean,
+  isOverloaded: boolean,
   random: Random = Math.random,
 ): number {
-  const firstMs = isOverload ? OVERLOADED_MS : RETRY_MS;
+  const firstMs = isOverloaded ? OVERLOADED_MS : RETRY_MS;
   return backOff(firstMs, HOLDER_RETRY_MAX_MS, retries, random);
 }
 
@@ -86,4 +90,24 @@ export function releasePausesMs(random: Random = Math.random): number[] {
 
 function backOff(firstMs: number, maxMs: number, retries: number, random: Random): number {
   return Math.min(maxMs, firstMs * 2 ** retries) * random();
+}
+
+/** Sends a message again until it is answered, while that is needed. null if there was no answer. */
+export async function untilAnswered<T>(
+  send: () => Promise<T>,
+  lostMs: number,
+  isNeeded: () => boolean,
+  after: Schedule,
+): Promise<T | null> {
+  for (let retries = 0; isNeeded(); retries += 1) {
+    const sending = send();
+    try {
+      return await within(lostMs, sending, after);
+    } catch (error) {
+      // It may still fail after its time.
+      sending.catch(() => {});
+      await pause(resumeRetryMs(retries, isOverload(error)), after);
+    }
+  }
+  return null;
 }

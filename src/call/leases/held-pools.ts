@@ -12,12 +12,10 @@ import {
 import { definedGroup } from '../../routing/key-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { poolOf } from '../../routing/pool.ts';
-import { pause, within } from '../../runtime/async.ts';
 import { steadyClock, type Schedule } from '../../runtime/clock.ts';
-import { isOverload } from '../acquire/failure-streak.ts';
 import type { Settle } from '../acquire/admission.ts';
 import { isUnverified, poolSourceOfHeld, type PoolSource } from '../acquire/pools.ts';
-import { resumeRetryMs } from '../acquire/retry-delays.ts';
+import { untilAnswered } from '../acquire/retry-delays.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { LeaseToken, PoolAt, PoolHold } from './lease-token.ts';
 
@@ -150,14 +148,7 @@ export function renewWithinMs(leftMs: number): number {
 }
 
 /** Retries until there is an answer, because a reset pool answers again soon. null if there was none. */
-async function tryFor<T>(after: Schedule, work: () => Promise<T>): Promise<T | null> {
+function tryFor<T>(after: Schedule, work: () => Promise<T>): Promise<T | null> {
   const untilAt = steadyClock.now() + ATTEMPTS_MS;
-  for (let retries = 0; steadyClock.now() < untilAt; retries += 1) {
-    try {
-      return await within(ANSWER_LOST_MS, work(), after);
-    } catch (error) {
-      await pause(resumeRetryMs(retries, isOverload(error)), after);
-    }
-  }
-  return null;
+  return untilAnswered(work, ANSWER_LOST_MS, () => steadyClock.now() < untilAt, after);
 }
