@@ -1,8 +1,14 @@
-import { TOKEN_LENGTH_MAX } from '../../contract/leases.ts';
+import { TICKET_LENGTH_MAX } from '../../contract/leases.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 
 /** The kind is signed too, so that one token is never accepted as the other. */
 export type TokenKind = 'lease' | 'ticket';
+
+/** Maximum lengths. A lease token has the names that the caller chose once per pool. */
+const LENGTH_MAX: Readonly<Record<TokenKind, number>> = {
+  lease: 16_384,
+  ticket: TICKET_LENGTH_MAX,
+};
 
 /** Deployments have one key, tests a few. */
 const KEYS_MAX = 10;
@@ -33,7 +39,7 @@ export async function openToken(
   kind: TokenKind,
   token: string,
 ): Promise<unknown> {
-  if (token.length > TOKEN_LENGTH_MAX) return null;
+  if (token.length > LENGTH_MAX[kind]) return null;
   const macAt = token.lastIndexOf('.');
   const packedAt = token.lastIndexOf('.', macAt - 1);
   if (packedAt < 1) return null;

@@ -262,3 +262,19 @@ it('is described by a document that refers to nothing that it does not have', as
   const head = await call('/leases/openapi.json', { method: 'HEAD' });
   expect(head.status).toBe(200);
 });
+
+it('is renewed by its token, however long the names are that its caller chose', async () => {
+  const names = ['long-a', 'long-b', 'long-c', 'long-d'];
+  const model = 'm'.repeat(256);
+  await limitTo(
+    names.map((name, at) => {
+      const match = { upstreams: ['up'], models: [`${'m'.repeat(at + 1)}*`] };
+      return group(name, 1, { match, fairness: { by: ['header:x-team'] } });
+    }),
+  );
+  const wanted = { upstream: 'up', model, agent: '漢'.repeat(200) };
+  const { lease, groups } = await leased(wanted, { 'x-team': 't'.repeat(200) });
+  expect(groups).toEqual(names);
+  expect(await put(lease)).toMatchObject({ status: 200 });
+  await del(lease);
+});
