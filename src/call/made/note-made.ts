@@ -24,8 +24,9 @@ export function noterOf(
   { upstream, operation }: Located,
 ): NoteMade | null {
   const { method, url, env, ctx } = call;
-  const { name, limited } = operation;
-  if (env.RUNS === undefined || !isUnified(url) || method !== 'POST') return null;
+  const { name, limited, socket } = operation;
+  const isPost = method === 'POST' || socket === 'turns';
+  if (env.RUNS === undefined || !isUnified(url) || !isPost) return null;
   if (limited ? !STORES.has(name) : STORES_NONE.has(name) || /\/cancel\/?$/.test(url.pathname)) {
     return null;
   }

@@ -20,7 +20,10 @@ const CONNECT_MS = 10_000;
 /** Maximum responses and streams of a connection whose upstreams are remembered. */
 const REMEMBERED_MAX = 100;
 
-type Outgoing = Pick<Candidate, 'call' | 'located' | 'key' | 'spilledFrom' | 'members' | 'member'>;
+type SocketRequest = Pick<
+  Candidate,
+  'call' | 'located' | 'key' | 'spilledFrom' | 'members' | 'member'
+>;
 
 /** The answer to a request for a WebSocket. */
 interface SocketAnswer {
@@ -32,7 +35,7 @@ interface SocketAnswer {
 
 /** Requests a WebSocket from an upstream. null if there is no answer. */
 export async function requestSocket(
-  outgoing: Outgoing,
+  outgoing: SocketRequest,
   target: CallTarget,
   signal: AbortSignal,
 ): Promise<SocketAnswer | Rejected | null> {
@@ -157,7 +160,7 @@ export class TurnSide {
   }
 }
 
-interface SideListener {
+interface TurnSidesListener {
   readonly onFrame: (side: TurnSide, frame: Frame) => Promise<void> | void;
   readonly isOutlived: (side: TurnSide) => Promise<boolean>;
   /** Its upstream has released the connection. */
@@ -171,7 +174,7 @@ interface SideListener {
 export class TurnSides {
   readonly #known: AuthenticatedCall;
   readonly #pipe: SocketPipe;
-  readonly #listener: SideListener;
+  readonly #listener: TurnSidesListener;
   readonly #sides = new Map<string, TurnSide>();
   readonly #opening = new Map<string, Promise<TurnSide | NoSide>>();
   readonly #responses = new BoundedMap<string, string>(REMEMBERED_MAX);
@@ -179,14 +182,14 @@ export class TurnSides {
   #last: TurnSide | null = null;
 
   /** @param known the upgrade of the client */
-  constructor(known: AuthenticatedCall, pipe: SocketPipe, listener: SideListener) {
+  constructor(known: AuthenticatedCall, pipe: SocketPipe, listener: TurnSidesListener) {
     this.#known = known;
     this.#pipe = pipe;
     this.#listener = listener;
   }
 
   /** Adds the connection of an upstream, which replaces the one of the same place. */
-  join(outgoing: Outgoing, socket: WebSocket, breakUpstream: () => void): TurnSide {
+  join(outgoing: SocketRequest, socket: WebSocket, breakUpstream: () => void): TurnSide {
     const { onFrame, isOutlived, onDone } = this.#listener;
     const place = placeOf(outgoing);
     const side = new TurnSide(place, routeOf(outgoing), (joined) =>
@@ -286,6 +289,6 @@ export class TurnSides {
   }
 }
 
-function routeOf({ located: { upstream, path }, key }: Outgoing): string {
+function routeOf({ located: { upstream, path }, key }: SocketRequest): string {
   return JSON.stringify([upstream.baseUrl, upstream.via, path, key.injected, key.fingerprint]);
 }

@@ -33,7 +33,7 @@ export interface TurnParts extends GrantedAttempt {
   /** The connection of the upstream that it is sent to. */
   readonly side: TurnSide;
   /** Called when its answer has begun. */
-  readonly onBegun: (responseId: string | null) => void;
+  readonly onBegun: (event: ResponsesEvent) => void;
 }
 
 /**
@@ -140,7 +140,7 @@ export class Turn {
       case 'begun':
         this.#hasBegun = true;
         this.#doubts.noteBegun();
-        this.#parts.onBegun(event.responseId);
+        this.#parts.onBegun(event);
         this.#steers = 0;
         this.#endNow = null;
         break;

@@ -10,6 +10,7 @@ import {
   readClientMessage,
   readEvent,
   type ClientMessage,
+  type ResponsesEvent,
 } from '../../upstream/socket/responses-messages.ts';
 import { SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
@@ -20,6 +21,7 @@ import { errorEvent } from '../errors/socket-error.ts';
 import { notRenamed } from '../forward.ts';
 import { retryBudgetOf, returns } from '../isolate.ts';
 import type { Located } from '../locate.ts';
+import { noterOf } from '../made/note-made.ts';
 import { noteRefusal } from '../refusals/note-refusal.ts';
 import { CallAttempts } from '../attempts/call-attempts.ts';
 import { attemptAt } from '../attempt-at.ts';
@@ -311,8 +313,12 @@ export class Turns {
     granted: GrantedAttempt,
   ): Promise<AttemptResult<TurnAnswered>> {
     const { streamId } = request;
-    const onBegun = (responseId: string | null): void =>
+    const { call, located } = granted.candidate;
+    const onBegun = ({ responseId, isStored }: ResponsesEvent): void => {
       this.sides.noteBegun(side, streamId, responseId);
+      const note = responseId !== null && isStored ? noterOf(call, located) : null;
+      if (responseId !== null) note?.([responseId]).catch(() => {});
+    };
     const turn = new Turn(request, { ...granted, pipe: this.pipe, side, onBegun });
     this.#running.set(streamId, turn);
     this.#movable.delete(request);

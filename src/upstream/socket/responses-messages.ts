@@ -34,6 +34,8 @@ export interface ResponsesEvent {
   readonly streamId: string | null;
   /** Id of the response. null if it has none. */
   readonly responseId: string | null;
+  /** Whether the response can be requested by its id later. */
+  readonly isStored: boolean;
   /** State of the background run, if the response is one. null otherwise. */
   readonly run: ReportedRun | null;
   readonly means:
@@ -144,10 +146,11 @@ export function readEvent(frame: Frame): ResponsesEvent | null {
   if (message === null || typeof message['type'] !== 'string') return null;
   const { type, response } = message;
   const run = runOf(response);
-  const id = (response as { id?: unknown } | null | undefined)?.id;
+  const { id, store } = (response ?? {}) as { readonly id?: unknown; readonly store?: unknown };
   const responseId = isId(id) ? id : null;
+  const isStored = responseId !== null && store !== false;
   const streamId = textOr(message['stream_id']);
-  return { streamId, responseId, means: meaningOf(type, message), run };
+  return { streamId, responseId, isStored, means: meaningOf(type, message), run };
 }
 
 function runOf(response: unknown): ReportedRun | null {

@@ -276,12 +276,12 @@ export class PipedUpstream {
   }
 }
 
-interface SideListener {
+interface SocketListener {
   readonly take: (frame: Frame) => void;
   readonly onClose: (code: number, reason: string) => void;
 }
 
-function listen(side: WebSocket, { take, onClose }: SideListener): void {
+function listen(side: WebSocket, { take, onClose }: SocketListener): void {
   // Bytes would arrive as a Blob otherwise, which `send` does not accept.
   (side as { binaryType?: string }).binaryType = 'arraybuffer';
   side.addEventListener('message', ({ data }) => take(data as Frame));

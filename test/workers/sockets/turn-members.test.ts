@@ -269,21 +269,27 @@ it('a client that leaves frees the slots of its turns at all members', async () 
   expect(all.map(({ sockets }) => sockets[0]?.closeReason)).toEqual(['bye', 'bye']);
 });
 
-it('a member that closes an idle connection ends no turn of another member', async () => {
-  await begin();
-  const client = await open();
-  const id = await servedByB(client);
-  client.send(ask(HELD));
-  await untilEvent(client, 'response.created', 2);
-  await scene.there.act({ do: 'close', code: 1000 });
-  await until(async () => expect((await scene.there.stats()).sockets[0]?.state).toBe('closed'));
-  await scene.here.resume();
-  await untilEvent(client, 'response.completed', 2);
-  expect(client.closed()).toBeNull();
-  client.send(ask('again', { previous_response_id: id }));
-  await untilEvent(client, 'response.completed', 3);
-  expect((await heard())[1]).toEqual(['at b', 'again']);
-});
+it.each([
+  ['idle', 'free'],
+  ['running', HELD],
+])(
+  'a member that closes an idle connection does not end one that is %s at another member',
+  async (_, text) => {
+    await begin();
+    const client = await open();
+    const id = await servedByB(client);
+    client.send(ask(text));
+    await untilEvent(client, text === HELD ? 'response.created' : 'response.completed', 2);
+    await scene.there.act({ do: 'close', code: 1000 });
+    await until(async () => expect((await scene.there.stats()).sockets[0]?.state).toBe('closed'));
+    await scene.here.resume();
+    await untilEvent(client, 'response.completed', 2);
+    client.send(ask('again', { previous_response_id: id }));
+    await untilEvent(client, 'response.completed', 3);
+    expect(client.closed()).toBeNull();
+    expect((await heard())[1]).toEqual(['at b', 'again']);
+  },
+);
 
 it('a turn that breaks off beside another one gets an error, and the other one goes on', async () => {
   await begin();

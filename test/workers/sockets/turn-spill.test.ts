@@ -2,6 +2,7 @@
 // one at a time.
 import { afterAll, afterEach, expect, it } from 'vitest';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
+import { call, until } from '../support/worker.ts';
 import { KEY, newScene, pathTo, type SpillScene } from '../spill/scene.ts';
 import { connect, create, untilEvent, type TestSocketClient } from './client.ts';
 import { endTurns, HELD } from './scene.ts';
@@ -84,6 +85,26 @@ it('an upstream that serves only HTTP gets no turn', async () => {
   client.send(create('spilled'));
   await untilEvent(client, 'response.completed');
   expect([await modelsAt('b'), await modelsAt('c')]).toEqual([[], ['gpt-5']]);
+});
+
+it('the response of a turn on `/v1` is found at the upstream that it spilled to', async () => {
+  await begin({ upstreams: { a: TURNS, b: { ...TURNS, allow: ['responses'] }, c: TURNS } });
+  await holdA();
+  const client = await connect('/v1/responses', {
+    ...KEY,
+    'headgate-upstream': scene.name('a'),
+  });
+  client.send(create(HELD));
+  const { response: unstored } = (await untilEvent(client, 'response.created')) ?? {};
+  const response = { id: `resp_of_${scene.name('b')}` };
+  await scene.b.act({ do: 'send', text: JSON.stringify({ type: 'response.created', response }) });
+  const reasonAt = async ({ id }: { readonly id?: string }): Promise<string | null> => {
+    const found = await call(`/v1/responses/${id ?? ''}`, { headers: KEY });
+    await found.text();
+    return found.headers.get('headgate-reason');
+  };
+  await until(async () => expect(await reasonAt(response)).toBeNull());
+  expect(await reasonAt(unstored as object)).toBe('upstream_unknown');
 });
 
 it('a turn that continues a response returns to the upstream that it spilled to', async () => {

@@ -83,7 +83,8 @@ describe('events of the upstream', () => {
   ])('%s', (type, means) => {
     const frame = JSON.stringify({ sequence_number: 1, type });
     expect(isReporting(frame)).toBe(true);
-    expect(readEvent(frame)).toEqual({ streamId: null, responseId: null, run: null, means });
+    const event = { streamId: null, responseId: null, isStored: false, run: null, means };
+    expect(readEvent(frame)).toEqual(event);
   });
 
   it.each([
@@ -104,10 +105,11 @@ describe('events of the upstream', () => {
   });
 
   it('an event has the id of its response', () => {
-    const event = (id: unknown): string =>
-      JSON.stringify({ type: 'response.created', response: { id } });
-    expect(readEvent(event('resp_1'))?.responseId).toBe('resp_1');
-    expect(readEvent(event(7))?.responseId).toBeNull();
+    const event = (response: object) =>
+      readEvent(JSON.stringify({ type: 'response.created', response }));
+    expect(event({ id: 'r' })).toMatchObject({ responseId: 'r', isStored: true });
+    expect(event({ id: 'r', store: false })).toMatchObject({ responseId: 'r', isStored: false });
+    expect(event({ id: 7 })).toMatchObject({ responseId: null, isStored: false });
   });
 
   it('a text that quotes an event is none', () => {
