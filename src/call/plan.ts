@@ -1,7 +1,7 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 import { closedRoute, entryAt, forbiddenFor, forbiddenUpstream } from '../routing/key-access.ts';
 import { hashedPlacements, mayHash } from '../routing/hashed-partition.ts';
-import { ownPartition } from '../routing/partition.ts';
+import { ownPartition } from '../routing/pool.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
 import type { AuthenticatedCall } from './call.ts';
 import { callRules, type CallRules } from './call-rules.ts';

@@ -1,6 +1,6 @@
 import { ratesOf } from '../routing/group-limits.ts';
 import type { Switches } from '../routing/auto-groups.ts';
-import { isOwnPartition } from '../routing/partition.ts';
+import { isOwnPartition } from '../routing/pool.ts';
 import type { CallLogConfig } from '../contract/config/call-log.ts';
 import { durationMs } from '../contract/config/duration.ts';
 import { groupSchema } from '../contract/config/group.ts';

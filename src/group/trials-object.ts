@@ -12,8 +12,7 @@ import type {
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
-import { sharedBy } from '../routing/partition.ts';
-import { poolOf, type PoolLocation } from '../routing/pool.ts';
+import { sharedBy, poolOf, type PoolLocation } from '../routing/pool.ts';
 import { poolName } from '../contract/pool-name.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import type { VerifiedPool, VerificationRpc } from '../contract/rpc/verification-rpc.ts';

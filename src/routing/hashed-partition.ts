@@ -4,7 +4,7 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 import { jurisdictionOf, type LocationVariables } from '../env.ts';
 import { partitionHash } from '../runtime/digests.ts';
-import { isHashed } from './partition.ts';
+import { isHashed } from './pool.ts';
 import type { Placement, Routes } from './placement.ts';
 
 export function hashesPartitions(

@@ -27,7 +27,7 @@ import {
   type CalledAt,
 } from './group-match.ts';
 import { byTier, hasMembers, hasRouteIn, membersOf } from './members.ts';
-import { isOwnPartition, partitionOf } from './partition.ts';
+import { isOwnPartition, partitionOf } from './pool.ts';
 import { longestTimeoutMs } from './group-limits.ts';
 
 interface UnreadPlacementCall {

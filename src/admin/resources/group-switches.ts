@@ -9,7 +9,7 @@ import { noAutoGroup, requirePools, unreachable } from '../pools.ts';
 import type { AdminContext } from '../context.ts';
 import { changeConfig, note } from '../change.ts';
 import { resolveUpstreams } from '../../routing/upstreams.ts';
-import { isOwnPartition } from '../../routing/partition.ts';
+import { isOwnPartition } from '../../routing/pool.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { autoGroupNamed } from '../../routing/auto-groups.ts';
 import { type Switches, isHeld, switchesOf, withSwitches } from '../../routing/auto-groups.ts';

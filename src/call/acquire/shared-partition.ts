@@ -4,7 +4,7 @@ import { directoryOf, type Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { sharedBy } from '../../routing/partition.ts';
+import { sharedBy } from '../../routing/pool.ts';
 import { within } from '../../runtime/async.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 

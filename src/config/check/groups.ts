@@ -9,7 +9,7 @@ import {
   autoGroupsNamedBy,
 } from '../../routing/auto-groups.ts';
 import { longestTimeoutMs } from '../../routing/group-limits.ts';
-import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
+import { CREDENTIAL_HEADERS } from '../../routing/pool.ts';
 import { quoteName, ticked, type FieldError } from '../field-error.ts';
 import { unknownUpstream } from './upstreams.ts';
 

@@ -5,8 +5,8 @@ import {
   ownPartition,
   partitionOf,
   splitPartition,
-} from '../../../src/routing/partition.ts';
-import { takesCalls } from '../../../src/routing/pool.ts';
+  takesCalls,
+} from '../../../src/routing/pool.ts';
 import { aConfig } from './fixtures.ts';
 
 /** Names of partitions for calls with a key of their own, in groups that name members. */
