@@ -1,9 +1,8 @@
 import { CallClock, onTimer } from '../../src/runtime/clock.ts';
 import { pipeObserved } from '../../src/upstream/transfer/observed-pipe.ts';
-import { pipeMetered } from '../../src/upstream/usage/metered-pipe.ts';
+import { pipeMetered, pipeWatched } from '../../src/upstream/transfer/watched-pipe.ts';
 import { createUsageDrop } from '../../src/upstream/usage/usage-drop.ts';
 import { createReportMeter, createUsageMeter } from '../../src/upstream/usage/usage-meter.ts';
-import { pipeWatched } from '../../src/upstream/transfer/watched-pipe.ts';
 
 // The identity pipe of `bare-worker.js` with metering in it. `env.KIND` says how much.
 

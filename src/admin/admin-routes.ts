@@ -1,5 +1,5 @@
 import { Hono, type MiddlewareHandler } from 'hono';
-import { BODY_BROKEN, readOwnBody } from '../upstream/body/bounded-body.ts';
+import { BODY_BROKEN, readOwnBody } from '../upstream/body/bytes.ts';
 import type { AdminApp } from './context.ts';
 import { ProblemError, problemResponse } from './problem.ts';
 import { serveRoutes } from './route.ts';

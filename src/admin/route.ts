@@ -15,7 +15,7 @@ import { ConfigSyntaxError, parseConfigText } from '../config/parse-text.ts';
 import type { AdminRole } from '../contract/config/keys.ts';
 import type { Frozen } from '../contract/frozen.ts';
 import { unsupportedBody } from '../runtime/cross-site.ts';
-import { BODY_BROKEN, readOwnBody } from '../upstream/body/bounded-body.ts';
+import { BODY_BROKEN, readOwnBody } from '../upstream/body/bytes.ts';
 import { requireRole } from './access/actor.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { ProblemError } from './problem.ts';

@@ -1,5 +1,5 @@
 import { readErrorFields } from '../upstream/refusal/error-fields.ts';
-import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
+import { peekAnswer } from '../upstream/transfer/fetch-answer.ts';
 import { cureAt, cureBehindV1 } from './base-url.ts';
 import type { AuthenticatedCall } from './call.ts';
 import type { Located } from './locate.ts';

@@ -1,6 +1,6 @@
 import { mayBeUrlencoded } from '../upstream/body/content-type.ts';
 import { modelIn, type BodyProof } from '../upstream/body/request-body.ts';
-import { estimateBody } from '../upstream/usage/packed-estimate.ts';
+import { estimateBody } from '../upstream/usage/estimate.ts';
 import { REQUEST_TYPE_HEADER, withTierHeaders } from '../providers/prices/tiers.ts';
 import type { ServiceTiers } from '../upstream/usage/tiers.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';

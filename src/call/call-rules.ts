@@ -5,7 +5,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import type { OnSaturated } from '../contract/config/reactions.ts';
 import { countsReports, countsTokens } from '../routing/group-limits.ts';
 import { onSaturatedAt, type Placement } from '../routing/placement.ts';
-import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
+import type { HoldLimits } from '../upstream/transfer/upload-pace.ts';
 
 const DEFAULTS = groupSchema.parse({ name: 'defaults' });
 

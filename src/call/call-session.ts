@@ -1,7 +1,7 @@
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import { SESSION_HEADERS } from './caller-headers.ts';
 import { bodyForm } from '../upstream/body/content-type.ts';
-import { SESSION_SCAN_BYTES_MAX, sessionIn } from '../upstream/body/session-scan.ts';
+import { SESSION_SCAN_BYTES_MAX, sessionIn } from '../upstream/body/encoded-scan.ts';
 import { sessionHash } from '../runtime/digests.ts';
 import { steadyClock } from '../runtime/clock.ts';
 import type { CallBody } from './body.ts';

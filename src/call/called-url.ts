@@ -1,5 +1,5 @@
 import type { RoutingTable } from '../config/snapshots.ts';
-import { cleanPath, isUnclean } from '../upstream/operation/clean-path.ts';
+import { cleanPath, isUnclean } from '../upstream/operation/operation.ts';
 import type { ProxyCall } from './call.ts';
 
 /** Splits a path into `/{upstream}/rest`. */

@@ -1,6 +1,6 @@
 import { REPORTED_HEADERS } from '../contract/answer-headers.ts';
 import { SERVED_METHODS } from '../contract/methods.ts';
-import { dropCors } from '../upstream/transfer/response-headers.ts';
+import { dropCors } from '../upstream/transfer/headers.ts';
 
 /** Headers by which providers identify a call in support requests. */
 const REQUEST_IDS = ['x-request-id', 'request-id'];

@@ -5,7 +5,7 @@ import type { UpstreamSignal } from '../core/words/signal.ts';
 import { isPlain } from '../upstream/body/packing.ts';
 import { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { UsageMeter } from '../upstream/usage/usage-meter.ts';
-import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { PipeMetering } from '../upstream/transfer/watched-pipe.ts';
 import { reportCut } from './acquire/report-cut.ts';
 import { limitedAt, limitsOf, sourceOf } from './answer-source.ts';
 import { bareBody, mayGoBare } from './bare.ts';

@@ -8,7 +8,7 @@ import {
 import type { WaitCause } from '../core/parts/decision-log.ts';
 import { keepaliveAfterMs, keepaliveForWaitMs } from '../routing/placement.ts';
 import { packingsOf, unpacked } from '../upstream/body/packing.ts';
-import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
+import { peekAnswer } from '../upstream/transfer/fetch-answer.ts';
 import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
 import type { PositionListener, PositionUpdate } from './acquire/slices.ts';
 import type { ProxyCall } from './call.ts';

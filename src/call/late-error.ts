@@ -1,9 +1,8 @@
 import { logEvent } from '../runtime/log.ts';
 import type { LeaseOutcome } from '../core/words/outcome.ts';
-import { formOf } from '../upstream/opening/opening-reader.ts';
-import { StreamEnd } from '../upstream/opening/late-error.ts';
+import { formOf, StreamEnd } from '../upstream/opening/opening-reader.ts';
 import { packingsOf } from '../upstream/body/packing.ts';
-import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { PipeMetering } from '../upstream/transfer/watched-pipe.ts';
 import { sourceOf } from './answer-source.ts';
 import { CallNamesReader } from './call-names.ts';
 import type { Located } from './locate.ts';

@@ -1,7 +1,7 @@
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import type { LimitHint } from '../core/words/signal.ts';
 import { refillAfterRefusal, type FeedForwardOptions } from '../upstream/refusal/feed-forward.ts';
-import { MINUTE_MS, type Refill } from '../upstream/refusal/header-families.ts';
+import { MINUTE_MS, type Refill } from '../upstream/refusal/limit-headers.ts';
 import { isInWholeSeconds } from '../upstream/refusal/reset-time.ts';
 
 const REMEMBERED_MAX = 1_000;

@@ -1,6 +1,11 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { UnifiedShape } from '../routing/upstreams.ts';
-import { referenceInPath, UNKNOWN_NAME, type Operation } from '../upstream/operation/operation.ts';
+import {
+  referenceInPath,
+  UNKNOWN_NAME,
+  repeatsVersion,
+  type Operation,
+} from '../upstream/operation/operation.ts';
 import {
   classifyUpgrade,
   isReadSession,
@@ -8,9 +13,8 @@ import {
   modelsInUrl,
   referenceInUrl,
 } from '../upstream/operation/upgrades.ts';
-import { renameModel } from '../upstream/body/rename-model.ts';
+import { renameModel } from '../upstream/body/json-model-scan.ts';
 import { mayHoldKeys, unreadBody, type BodyProof } from '../upstream/body/request-body.ts';
-import { repeatsVersion } from '../upstream/operation/clean-path.ts';
 import { endpointAsBase, noUpstream } from './base-url.ts';
 import type { AuthenticatedCall } from './call.ts';
 import { splitPath } from './called-url.ts';

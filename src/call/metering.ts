@@ -25,10 +25,9 @@ import {
 } from '../providers/prices/tiers.ts';
 import { logEvent } from '../runtime/log.ts';
 import { isPlain, packingsOf, unpacked } from '../upstream/body/packing.ts';
-import type { BodyCallEstimate as BodyEstimate } from '../upstream/usage/estimate.ts';
-import { estimateBody } from '../upstream/usage/packed-estimate.ts';
+import { estimateBody, type BodyCallEstimate as BodyEstimate } from '../upstream/usage/estimate.ts';
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
-import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { PipeMetering } from '../upstream/transfer/watched-pipe.ts';
 import { NO_TIERS, type ServiceTiers } from '../upstream/usage/tiers.ts';
 import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
 import {

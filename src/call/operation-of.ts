@@ -1,6 +1,6 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import { methodOverride, overridingMethods } from '../upstream/operation/method-override.ts';
+import { methodOverride, overridingMethods } from '../upstream/operation/readings.ts';
 import { classify, type Operation } from '../upstream/operation/operation.ts';
 import { cancelsRun } from '../upstream/operation/runs.ts';
 import { classifyTurn, classifyUpgrade } from '../upstream/operation/upgrades.ts';

@@ -1,6 +1,6 @@
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/clock.ts';
-import { hasAddresses, isRedirect, readdress } from '../upstream/transfer/addresses.ts';
+import { hasAddresses, isRedirect, readdress } from '../upstream/transfer/headers.ts';
 import { calledOrigin } from './called-url.ts';
 import type { Candidate } from './plan.ts';
 import { rejected, type Rejected } from './result.ts';

@@ -1,5 +1,5 @@
 import { fetchAnswer } from '../upstream/transfer/fetch-answer.ts';
-import { callerResponseHeaders } from '../upstream/transfer/response-headers.ts';
+import { callerResponseHeaders } from '../upstream/transfer/headers.ts';
 import { bareBody } from './bare.ts';
 import type { AuthenticatedCall } from './call.ts';
 import { withOwnAddresses } from './own-addresses.ts';

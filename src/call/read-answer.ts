@@ -6,17 +6,21 @@ import type { LimitHint, UpstreamSignal } from '../core/words/signal.ts';
 import type { Schedule } from '../runtime/clock.ts';
 import { packingsOf, unpacked } from '../upstream/body/packing.ts';
 import type { Judgement } from '../upstream/opening/judge-record.ts';
-import { formOf, judgeWhole, OpeningReader } from '../upstream/opening/opening-reader.ts';
-import type { LateError } from '../upstream/opening/late-error.ts';
-import { readErrorFields } from '../upstream/refusal/error-fields.ts';
-import { isOfCall } from '../upstream/refusal/inside-status.ts';
-import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
 import {
+  formOf,
+  judgeWhole,
+  OpeningReader,
+  type LateError,
+} from '../upstream/opening/opening-reader.ts';
+import { readErrorFields } from '../upstream/refusal/error-fields.ts';
+import {
+  isOfCall,
   classifyRefusal,
   mayRefuse,
   type LimitWaits,
   type UpstreamRefusal,
 } from '../upstream/refusal/classify-refusal.ts';
+import { peekAnswer } from '../upstream/transfer/fetch-answer.ts';
 import type { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { AnswerSource, CallLimits } from './answer-source.ts';
 import { isProven, meanCallTakes, refillSeen, waitAfterRefusal } from './limit-windows.ts';
@@ -27,10 +31,11 @@ import {
 } from '../upstream/refusal/feed-forward.ts';
 import {
   ALL_COMMON_HEADERS,
+  readLimitHints,
+  SentLimitHeaders,
   type HeaderProfile,
   type Refill,
-} from '../upstream/refusal/header-families.ts';
-import { readLimitHints, SentLimitHeaders } from '../upstream/refusal/limit-headers.ts';
+} from '../upstream/refusal/limit-headers.ts';
 import type { RefusalRules } from '../upstream/refusal/refusal-table.ts';
 
 export interface AnswerRead {

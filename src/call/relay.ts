@@ -3,7 +3,7 @@ import { REASONS } from '../contract/reasons.ts';
 import { whenQuiet } from '../runtime/async.ts';
 import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { HeldCall } from '../upstream/transfer/held-call.ts';
-import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { PipeMetering } from '../upstream/transfer/watched-pipe.ts';
 import type { Admission } from './acquire/admission.ts';
 import { waitedHeader } from './acquire/waited.ts';
 import { reportCut } from './acquire/report-cut.ts';

@@ -4,7 +4,7 @@ import { costUsd, tierListOf, type Price } from '../providers/prices/price-table
 import { tierFactor, tiersInAnswer } from '../providers/prices/tiers.ts';
 import { aliasedModel, fallbackOf, FREE, isFree, priceAt } from '../routing/group-limits.ts';
 import type { Placement } from '../routing/placement.ts';
-import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { PipeMetering } from '../upstream/transfer/watched-pipe.ts';
 import type { ServiceTiers } from '../upstream/usage/tiers.ts';
 import { createReportMeter, type UsageMeter } from '../upstream/usage/usage-meter.ts';
 import type { Settle } from './acquire/admission.ts';

@@ -16,7 +16,7 @@ import {
   mayGoElsewhere,
   mayGoUnlisted,
   upstreamRequestHeaders,
-} from '../upstream/transfer/request-headers.ts';
+} from '../upstream/transfer/headers.ts';
 import type { Env } from '../env.ts';
 import type { Candidate } from './plan.ts';
 

@@ -1,5 +1,5 @@
 import type { CutReason } from '../core/words/cut.ts';
-import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
+import type { HoldLimits } from '../upstream/transfer/upload-pace.ts';
 import { rejected, type Rejected } from './result.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Upstream } from '../contract/config/upstream.ts';
-import { claimAt, claimsOf } from '../upstream/account/token-claims.ts';
+import { claimAt, claimsOf } from '../upstream/transfer/tokens.ts';
 import type { Steering } from './provider.ts';
 import { providerOf, PROVIDERS } from './index.ts';
 

@@ -1,5 +1,5 @@
-import { ANTHROPIC_HEADERS } from '../upstream/refusal/header-families.ts';
-import { isSentence } from '../upstream/refusal/own-words.ts';
+import { ANTHROPIC_HEADERS } from '../upstream/refusal/limit-headers.ts';
+import { isSentence } from '../upstream/refusal/refusal-words.ts';
 import { TIERS } from './prices/tiers.ts';
 import type { Provider } from './provider.ts';
 

@@ -1,4 +1,4 @@
-import { isSentence } from '../upstream/refusal/own-words.ts';
+import { isSentence } from '../upstream/refusal/refusal-words.ts';
 import type { Provider } from './provider.ts';
 
 export const openrouter = {

@@ -7,7 +7,7 @@ import {
   xRateLimit,
   COMMON_HEADERS,
   SECOND_MS,
-} from '../upstream/refusal/header-families.ts';
+} from '../upstream/refusal/limit-headers.ts';
 import type { Provider } from './provider.ts';
 
 export const baseten = {

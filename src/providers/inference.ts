@@ -8,8 +8,8 @@ import {
   REQUESTS_PROBE,
   withoutReset,
   TOKENS_PROBE,
-} from '../upstream/refusal/header-families.ts';
-import { isSentence } from '../upstream/refusal/own-words.ts';
+} from '../upstream/refusal/limit-headers.ts';
+import { isSentence } from '../upstream/refusal/refusal-words.ts';
 import { TIERS } from './prices/tiers.ts';
 import type { Provider } from './provider.ts';
 

@@ -5,8 +5,8 @@ import {
   MONTH_MS,
   withoutReset,
   xRateLimit,
-} from '../upstream/refusal/header-families.ts';
-import { isSentence } from '../upstream/refusal/own-words.ts';
+} from '../upstream/refusal/limit-headers.ts';
+import { isSentence } from '../upstream/refusal/refusal-words.ts';
 import type { Provider } from './provider.ts';
 
 export const cohere = {

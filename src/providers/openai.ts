@@ -4,7 +4,7 @@ import {
   REQUESTS_PROBE,
   TOKENS_PROBE,
   xRateLimit,
-} from '../upstream/refusal/header-families.ts';
+} from '../upstream/refusal/limit-headers.ts';
 import type { AccountSigns, Provider } from './provider.ts';
 import { TIERS } from './prices/tiers.ts';
 

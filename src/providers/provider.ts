@@ -1,6 +1,6 @@
 import type { SuggestedLimits } from '../contract/admin/suggestion-schemas.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import type { HeaderProfile } from '../upstream/refusal/header-families.ts';
+import type { HeaderProfile } from '../upstream/refusal/limit-headers.ts';
 import type { RefusalQuirks, RefusalRow } from '../upstream/refusal/refusal-table.ts';
 import type { TierList } from './prices/tiers.ts';
 

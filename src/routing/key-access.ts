@@ -5,7 +5,7 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs } from './glob.ts';
 import type { Placement, Routes } from './placement.ts';
-import { mayGoUp } from '../upstream/operation/path-readings.ts';
+import { mayGoUp, methodOverride } from '../upstream/operation/readings.ts';
 import {
   ADMINISTRATION_NAME,
   neededRoutes,
@@ -13,7 +13,6 @@ import {
   type Operation,
 } from '../upstream/operation/operation.ts';
 import { isSessionRoute } from '../upstream/operation/upgrades.ts';
-import { methodOverride } from '../upstream/operation/method-override.ts';
 import { LEASE, LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 
 // Rules for what keys of clients may use, and for how long.

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ErrorReply } from '../../src/contract/reasons.ts';
 import { scanEncoded, type BodyScan } from '../../src/upstream/body/encoded-scan.ts';
 import { MORE, type ModelScan, type ScanState } from '../../src/upstream/body/model-scan.ts';
-import { BodyWatch } from '../../src/upstream/body/watch.ts';
+import { BodyWatch } from '../../src/upstream/body/pump.ts';
 
 const BITE = 4_096;
 

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { parseObject } from '../../upstream/json/parse-object.ts';
+import { parseObject } from '../../upstream/json/parse-json.ts';
 import { responsesFrames } from './responses-frames.ts';
 import { codeOf, errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
 

@@ -1,6 +1,6 @@
 import { explainIssues } from '../../config/explain-issues.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bounded-body.ts';
+import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bytes.ts';
 
 /** Maximum size of a body. A report contains the headers and the error of a provider. */
 const BYTES_MAX = 131_072;

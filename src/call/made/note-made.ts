@@ -1,5 +1,4 @@
-import type { RunReader } from '../../upstream/operation/run-events.ts';
-import type { ReportedRun } from '../../upstream/operation/runs.ts';
+import type { RunReader, ReportedRun } from '../../upstream/operation/runs.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { isUnified, unifiedShape } from '../choose-path.ts';
 import type { Located } from '../locate.ts';

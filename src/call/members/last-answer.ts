@@ -1,8 +1,8 @@
 import type { Reason } from '../../contract/reasons.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
 import type { Schedule } from '../../runtime/clock.ts';
-import { bytesWithin } from '../../upstream/body/bounded-body.ts';
-import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
+import { bytesWithin } from '../../upstream/body/bytes.ts';
+import { callerResponseHeaders } from '../../upstream/transfer/headers.ts';
 
 const BYTES_MAX = 32_768;
 

@@ -1,5 +1,5 @@
 import type { Fetcher } from '../../upstream/transfer/fetch-answer.ts';
-import { textWithin } from '../../upstream/body/bounded-body.ts';
+import { textWithin } from '../../upstream/body/bytes.ts';
 import { PAGE_MODELS, readModelPage, type Model, type ModelPage } from './model-page.ts';
 
 /**

@@ -1,12 +1,11 @@
 import { quoted } from '../../core/words/quoted.ts';
-import { deleteHeaders } from '../../upstream/transfer/hop-by-hop.ts';
-import { upstreamRequestHeaders } from '../../upstream/transfer/request-headers.ts';
+import { deleteHeaders, upstreamRequestHeaders } from '../../upstream/transfer/headers.ts';
 import { dropAccounts, keyToPlace, placeCredentials } from '../../upstream/transfer/credentials.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { ACCOUNT_SELECTORS } from '../../providers/accounts.ts';
 import { modelsAt, configuredModels } from '../../routing/upstreams.ts';
 import { forbiddenFor, isUpstreamAllowed } from '../../routing/key-access.ts';
-import { OVERRIDE_HEADERS } from '../../upstream/operation/method-override.ts';
+import { OVERRIDE_HEADERS } from '../../upstream/operation/readings.ts';
 import { LIMITED_OPERATIONS } from '../../upstream/operation/operations-table.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { foreignPage } from '../foreign-page.ts';

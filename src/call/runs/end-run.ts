@@ -3,9 +3,14 @@ import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import { runsOf, type Env } from '../../env.ts';
 import { pause } from '../../runtime/async.ts';
 import type { Schedule } from '../../runtime/clock.ts';
-import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
-import { asksForRun, type ReportedRun } from '../../upstream/operation/runs.ts';
-import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
+import {
+  RunDocument,
+  RunEvents,
+  asksForRun,
+  type RunReader,
+  type ReportedRun,
+} from '../../upstream/operation/runs.ts';
+import { peekAnswer } from '../../upstream/transfer/fetch-answer.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { isJson, readBeginning, RUN_BYTES_MAX, type CheckedAnswer } from './hold-run.ts';

@@ -2,10 +2,14 @@ import { mediaType } from '../../runtime/header-value.ts';
 import { runsOf } from '../../env.ts';
 import { pause, within } from '../../runtime/async.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { mayStartRunAt } from '../../upstream/operation/runs.ts';
+import {
+  mayStartRunAt,
+  RunDocument,
+  RunEvents,
+  type RunReader,
+} from '../../upstream/operation/runs.ts';
 import { isPlain } from '../../upstream/body/packing.ts';
-import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
-import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
+import { peekAnswer } from '../../upstream/transfer/fetch-answer.ts';
 import type { Admission } from '../acquire/admission.ts';
 import type { Located } from '../locate.ts';
 import { noting, type NoteMade } from '../made/note-made.ts';

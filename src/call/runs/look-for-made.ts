@@ -1,4 +1,4 @@
-import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
+import { peekAnswer } from '../../upstream/transfer/fetch-answer.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { NoteMade } from '../made/note-made.ts';
 import { isJson, readBeginning, RUN_BYTES_MAX } from './hold-run.ts';

@@ -1,7 +1,6 @@
 import { mediaType } from '../../runtime/header-value.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { PackedRun } from '../../upstream/operation/packed-run.ts';
-import type { RunReader } from '../../upstream/operation/run-events.ts';
+import { PackedRun, type RunReader } from '../../upstream/operation/runs.ts';
 import { packingsOf } from '../../upstream/body/packing.ts';
 import { pipeChunks } from '../../upstream/transfer/watched-pipe.ts';
 import type { AuthenticatedCall } from '../call.ts';

@@ -1,6 +1,6 @@
 import { classifyTurn } from '../../upstream/operation/upgrades.ts';
-import { acceptedSubprotocol } from '../../upstream/transfer/subprotocols.ts';
-import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
+import { acceptedSubprotocol } from '../../upstream/transfer/tokens.ts';
+import { callerResponseHeaders } from '../../upstream/transfer/headers.ts';
 import { unreadBody } from '../../upstream/body/request-body.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { countInFlight } from '../calls-in-flight.ts';

@@ -2,9 +2,12 @@ import type { ErrorReply } from '../../contract/reasons.ts';
 import { createJsonModelScan } from '../../upstream/body/json-model-scan.ts';
 import { keptBytes } from '../../upstream/body/kept-body.ts';
 import { referenceInPath } from '../../upstream/operation/operation.ts';
-import { bytesOf, type Frame } from '../../upstream/socket/frame.ts';
-import { readFrameModels } from '../../upstream/socket/frame-models.ts';
-import type { CreateMessage } from '../../upstream/socket/responses-messages.ts';
+import {
+  bytesOf,
+  readFrameModels,
+  type Frame,
+  type CreateMessage,
+} from '../../upstream/socket/messages.ts';
 import { CallBody } from '../body.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { bodyBudget } from '../isolate.ts';

@@ -1,12 +1,13 @@
 import type { CutReason } from '../../core/words/cut.ts';
 import { forbiddenFor } from '../../routing/key-access.ts';
-import { jsonTextOf, type Frame } from '../../upstream/socket/frame.ts';
 import {
+  jsonTextOf,
   beginsObject,
   mayNameModel,
   readFrameModels,
+  type Frame,
   type FrameModels,
-} from '../../upstream/socket/frame-models.ts';
+} from '../../upstream/socket/messages.ts';
 import { isNamedInMessage } from '../../upstream/operation/upgrades.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { Located } from '../locate.ts';

@@ -1,9 +1,13 @@
 import type { CutReason } from '../../core/words/cut.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
-import { isFailure, NO_FRAME } from '../../upstream/socket/close.ts';
-import { SocketPipe, type SocketEnd } from '../../upstream/socket/socket-pipe.ts';
+import {
+  isFailure,
+  NO_FRAME,
+  SocketPipe,
+  type SocketEnd,
+} from '../../upstream/socket/socket-pipe.ts';
 import type { HeldCall } from '../../upstream/transfer/held-call.ts';
-import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
+import { callerResponseHeaders } from '../../upstream/transfer/headers.ts';
 import type { Candidate } from '../plan.ts';
 import { dropWhenUnread } from './drop-unread.ts';
 import { sessionLook } from './may-go-on.ts';

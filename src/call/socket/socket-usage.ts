@@ -1,5 +1,5 @@
 import type { Dialect } from '../../contract/dialect.ts';
-import { textOf, type Frame } from '../../upstream/socket/frame.ts';
+import { frameText, type Frame } from '../../upstream/socket/messages.ts';
 import { tiersInUsage, reportedTier, type ServiceTiers } from '../../upstream/usage/tiers.ts';
 import { usageFromJson, type TokenUsage } from '../../upstream/usage/usage.ts';
 import type { MeteredUsage } from '../../upstream/usage/usage-meter.ts';
@@ -19,7 +19,7 @@ export class SocketUsage {
   }
 
   read(frame: Frame): void {
-    const text = textOf(frame);
+    const text = frameText(frame);
     if (!MAY_REPORT.test(text)) return;
     const { usage, tiers } = reportIn(text);
     this.#add(usageFromJson(this.#shape, usage));

@@ -1,4 +1,4 @@
-import { parseObject } from '../../upstream/json/parse-object.ts';
+import { parseObject } from '../../upstream/json/parse-json.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { Admission } from '../acquire/admission.ts';
 import { sourceOf } from '../answer-source.ts';

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
-import type { Frame } from '../../upstream/socket/frame.ts';
+import type { Frame } from '../../upstream/socket/messages.ts';
 import type { PipedUpstream, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { fetchAnswer } from '../../upstream/transfer/fetch-answer.ts';
 import type { AuthenticatedCall } from '../call.ts';

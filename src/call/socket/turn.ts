@@ -1,9 +1,8 @@
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { ReportedRun } from '../../upstream/operation/runs.ts';
-import { isFailure } from '../../upstream/socket/close.ts';
-import type { ResponsesEvent } from '../../upstream/socket/responses-messages.ts';
-import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
-import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
+import { isFailure, type SocketEnd, type SocketPipe } from '../../upstream/socket/socket-pipe.ts';
+import type { ResponsesEvent } from '../../upstream/socket/messages.ts';
+import { BoundWatch } from '../../upstream/transfer/watched-pipe.ts';
 import type { Settle } from '../acquire/admission.ts';
 import { sourceOf } from '../answer-source.ts';
 import { placeOf } from '../log-refusal.ts';

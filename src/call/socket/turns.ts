@@ -2,18 +2,19 @@ import { isolateConfig } from '../../config/isolate-config.ts';
 import type { Dialect } from '../../contract/dialect.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock } from '../../runtime/clock.ts';
-import { sizeOf, type Frame } from '../../upstream/socket/frame.ts';
 import {
+  sizeOf,
   isCreate,
   isReporting,
   mayAsk,
   readClientMessage,
   readEvent,
+  type Frame,
   type ClientMessage,
   type ResponsesEvent,
-} from '../../upstream/socket/responses-messages.ts';
+} from '../../upstream/socket/messages.ts';
 import { SocketPipe } from '../../upstream/socket/socket-pipe.ts';
-import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
+import { BoundWatch } from '../../upstream/transfer/watched-pipe.ts';
 import { idleMsAt } from '../call-rules.ts';
 import { newTicket } from '../acquire/ticket.ts';
 import type { AuthenticatedCall } from '../call.ts';

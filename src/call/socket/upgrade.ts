@@ -1,5 +1,5 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { methodOverride } from '../../upstream/operation/method-override.ts';
+import { methodOverride } from '../../upstream/operation/readings.ts';
 import type { Operation } from '../../upstream/operation/operation.ts';
 import { isNamedInMessage, isResponses } from '../../upstream/operation/upgrades.ts';
 

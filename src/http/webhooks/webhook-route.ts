@@ -6,7 +6,7 @@ import type { Env } from '../../env.ts';
 import { unsupportedBody } from '../../runtime/cross-site.ts';
 import { readSecret, secretFault } from '../../runtime/secrets.ts';
 import { isSigned } from '../../runtime/webhook.ts';
-import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bounded-body.ts';
+import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bytes.ts';
 
 /** Maximum length of a message. Messages about runs contain little more than the id. */
 const BYTES_MAX = 65_536;

@@ -1,8 +1,12 @@
+import { KeyNames } from '../json/json-string.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-syntax.ts';
+import { JsonWalk } from '../json/json-walk.ts';
 import { SCAN_BYTES_MAX } from './body-budget.ts';
 import { packingsOf, type Packing } from './packing.ts';
 import { UnpackError, Unpacker } from './unpacker.ts';
-import { MORE, unreadable } from './model-scan.ts';
-import type { ModelScan, ScanState } from './model-scan.ts';
+import { MORE, unreadable, type ModelScan, type ScanState } from './model-scan.ts';
+
+/** Scans of a body through its encoding: the scan that any reader may use, and the one for the session of a call. */
 
 export interface BodyScan {
   readonly state: ScanState;
@@ -125,4 +129,133 @@ class UnpackingScan implements BodyScan {
     this.#isLost = true;
     this.#unpacker.close();
   }
+}
+
+/**
+ * Fields in which clients name their user or session, in order of preference. A user gets one share, however many
+ * conversations it opens. `docs/client-headers.md` lists which clients send which field.
+ */
+const FIELDS = [
+  'safety_identifier',
+  'user',
+  'metadata.user_id',
+  'user_id',
+  'session_id',
+  'metadata.session_id',
+  'litellm_session_id',
+  'conversation',
+  'conversation.id',
+  'conversation_id',
+  'prompt_cache_key',
+  'previous_response_id',
+  'previous_interaction_id',
+];
+
+const RANKS: ReadonlyMap<string, number> = new Map(FIELDS.map((field, rank) => [field, rank]));
+
+/** Fields that may be objects with a nested field. */
+const CONTAINERS: ReadonlySet<string> = new Set(['metadata', 'conversation']);
+
+const KEYS = new KeyNames(FIELDS.flatMap((field) => field.split('.')).concat(...CONTAINERS));
+
+/** Maximum length of a value in bytes. The rest of a longer value is ignored. */
+const VALUE_BYTES_MAX = 512;
+
+/**
+ * Maximum decompressed bytes of a body that are scanned, which takes at most 1 ms. SDKs for Python write `user` after
+ * the messages.
+ */
+export const SESSION_SCAN_BYTES_MAX = 256 * 1_024;
+
+/** Finds the user or session of a call in its JSON body, as `field\nvalue`. Returns null if there is none. */
+export async function sessionIn(
+  bytes: Uint8Array,
+  encoding: string | null,
+): Promise<string | null> {
+  const found = new SessionScan();
+  const scan = scanEncoded(found, encoding);
+  if (scan === null) return null;
+  try {
+    await scan.push(bytes.subarray(0, SESSION_SCAN_BYTES_MAX));
+    if (scan.goesOn) await scan.end();
+  } finally {
+    scan.close();
+  }
+  return found.session;
+}
+
+/** Lenient, because a long value may be cut within a character. */
+const lenient = new TextDecoder();
+
+class SessionScan implements ModelScan {
+  readonly isStream = false;
+  readonly undecidedBytes = 0;
+  readonly #visitor = new SessionVisitor();
+  readonly #walk = new JsonWalk(this.#visitor, {
+    form: 'object',
+    keys: KEYS,
+    keepBytesMax: VALUE_BYTES_MAX,
+  });
+  #bytes = 0;
+
+  get session(): string | null {
+    return this.#visitor.session;
+  }
+
+  get goesOn(): boolean {
+    return this.#bytes < SESSION_SCAN_BYTES_MAX && !this.#visitor.isOver;
+  }
+
+  push(chunk: Uint8Array): ScanState {
+    const rest = chunk.subarray(0, SESSION_SCAN_BYTES_MAX - this.#bytes);
+    this.#bytes += rest.length;
+    this.#walk.push(rest);
+    return MORE;
+  }
+
+  end(): ScanState {
+    return MORE;
+  }
+}
+
+class SessionVisitor implements JsonVisitor {
+  #rank = FIELDS.length;
+  #field = '';
+  session: string | null = null;
+  /** Whether the object has ended, is malformed, or cannot contain a preferred field any more. */
+  isOver = false;
+
+  begin(value: WalkedValue, kind: ValueKind): Want {
+    const { depth, firstByte } = value;
+    const top = value.key(1);
+    if (top === '' || depth > 2) return 'skip';
+    if (kind === 'object') return depth === 1 && CONTAINERS.has(top) ? 'walk' : 'skip';
+    const field = depth === 1 ? top : `${top}.${value.key(2)}`;
+    const isText = kind === 'string' || (kind === 'scalar' && isDigit(firstByte));
+    if (!isText || (RANKS.get(field) ?? Infinity) >= this.#rank) return 'skip';
+    this.#field = field;
+    return 'keep';
+  }
+
+  end(value: WalkedValue): void {
+    const text = lenient.decode(value.kept).trim();
+    if (text === '') return;
+    this.#rank = RANKS.get(this.#field) ?? this.#rank;
+    this.session = `${this.#field}\n${text}`;
+    if (this.#rank > 0) return;
+    this.isOver = true;
+    value.leave();
+  }
+
+  record(): void {
+    this.isOver = true;
+  }
+
+  stray(): void {
+    this.isOver = true;
+  }
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
 }

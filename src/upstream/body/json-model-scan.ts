@@ -1,7 +1,11 @@
-import { KEY_BYTES_MAX, KeyNames } from '../json/json-key.ts';
-import { textOf } from '../json/json-string.ts';
-import { isWordByte } from '../json/json-syntax.ts';
-import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
+import { KEY_BYTES_MAX, KeyNames, textOf } from '../json/json-string.ts';
+import {
+  isWordByte,
+  type JsonVisitor,
+  type ValueKind,
+  type WalkedValue,
+  type Want,
+} from '../json/json-syntax.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import {
   ABSENT,
@@ -15,8 +19,10 @@ import {
   PROMPT,
   referenceIn,
   unreadable,
+  type Depth,
+  type ModelScan,
+  type ScanState,
 } from './model-scan.ts';
-import type { Depth, ModelScan, ScanState } from './model-scan.ts';
 
 const QUOTE_BYTES = 1;
 const BACKSLASH = 0x5c;
@@ -221,4 +227,25 @@ const FIRST_LETTERS: ReadonlySet<number> = new Set(
 function isPlainOther(key: Uint8Array): boolean {
   if (FIRST_LETTERS.has((key[0] ?? 0) | LOWER_CASE)) return false;
   return key.every((byte) => byte >= 0x20 && byte < 0x7f && byte !== BACKSLASH);
+}
+
+const encoder = new TextEncoder();
+
+function scanned(body: Uint8Array): ScanState {
+  const scan = createJsonModelScan();
+  const pushed = scan.push(body);
+  return pushed.kind === 'more' ? scan.end() : pushed;
+}
+
+/** Returns a JSON body with another model name, otherwise byte for byte the same. Returns null if it names no model. */
+export function renameModel(body: Uint8Array, model: string): Uint8Array | null {
+  const state = scanned(body);
+  if (state.kind !== 'found') return null;
+  // The name is inserted between the existing quotes.
+  const name = encoder.encode(JSON.stringify(model).slice(1, -1));
+  const renamed = new Uint8Array(body.length - (state.end - state.start) + name.length);
+  renamed.set(body.subarray(0, state.start));
+  renamed.set(name, state.start);
+  renamed.set(body.subarray(state.end), state.start + name.length);
+  return renamed;
 }

@@ -1,4 +1,4 @@
-import { lenientField, plainField } from './form-field.ts';
+import { lenientField, plainField } from './content-type.ts';
 import {
   ABSENT,
   Capture,

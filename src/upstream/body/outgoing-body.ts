@@ -1,8 +1,7 @@
 import type { Reservation } from './body-budget.ts';
 import type { UploadPace } from '../transfer/upload-pace.ts';
-import { pump, writePaced, type Pump, type WriteBody } from './pump.ts';
-import { bytesOf, joined } from './chunks.ts';
-import type { BodyWatch } from './watch.ts';
+import { pump, writePaced, type Pump, type WriteBody, type BodyWatch } from './pump.ts';
+import { bytesOf, joined } from './bytes.ts';
 
 export const WHOLE_BYTES_MAX = 256 * 1024;
 

@@ -1,6 +1,8 @@
 import type { BodyBudget, Reservation } from './body-budget.ts';
-import { joined } from './chunks.ts';
+import { joined } from './bytes.ts';
 import { Unpacker, type Packing } from './unpacker.ts';
+
+/** Compressed bodies: which encodings are offered and unpacked, with bounded memory. */
 
 export type { Packing };
 
@@ -193,4 +195,41 @@ export function offeredEncodings(accepted: string): string {
 
 function ignore(): void {
   // The body is discarded, so a failure to cancel it does not matter.
+}
+
+/** Decompresses a copy of a body. The body itself passes unchanged. */
+export class PackedCopy {
+  readonly #unpacker: Unpacker;
+  #unpacked: Promise<void> = Promise.resolve();
+  #isLost = false;
+
+  /** `take` receives the decompressed bytes. They are valid until it returns. */
+  constructor(packings: readonly Packing[], take: (bytes: Uint8Array) => void) {
+    this.#unpacker = new Unpacker(packings, take);
+  }
+
+  /** Whether the body is not compressed as declared, or is a decompression bomb. Bytes read before that still count. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  push(chunk: Uint8Array): void {
+    if (this.#isLost) return;
+    // The chunk's buffer is reused for the next one.
+    const copy = chunk.slice();
+    this.#unpacked = this.#unpacked
+      .then(() => this.#unpacker.push(copy))
+      .catch(() => {
+        this.#isLost = true;
+      });
+  }
+
+  /** Resolves when all pushed bytes are decompressed. */
+  caughtUp(): Promise<void> {
+    return this.#unpacked;
+  }
+
+  close(): void {
+    this.#unpacker.close();
+  }
 }

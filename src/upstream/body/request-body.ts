@@ -1,10 +1,8 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { bodyForm, certainForm, type BodyForm } from './content-type.ts';
-import { scanEncoded } from './encoded-scan.ts';
-import type { BodyScan } from './encoded-scan.ts';
-import type { KeyFound } from './form-keys.ts';
-import { isForm, KeyedScan, keyScanFor } from './keyed-scan.ts';
+import { scanEncoded, type BodyScan } from './encoded-scan.ts';
+import { isForm, KeyedScan, keyScanFor, type KeyFound } from './form-keys.ts';
 import { createJsonModelScan, createJsonStreamScan } from './json-model-scan.ts';
 import { unreadable } from './model-scan.ts';
 import type { Depth, ModelScan, ScanState } from './model-scan.ts';
@@ -12,7 +10,7 @@ import { createMultipartModelScan } from './multipart-scan.ts';
 import { contentLengthOf, unreadBody } from './outgoing-body.ts';
 import type { OutgoingBody } from './outgoing-body.ts';
 import { BodyReading, WholeReading } from './reading.ts';
-import { BodyWatch } from './watch.ts';
+import { BodyWatch } from './pump.ts';
 import type { AbortSource } from '../../runtime/async.ts';
 
 export { unreadBody };

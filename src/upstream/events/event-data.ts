@@ -1,4 +1,4 @@
-import { KeptBytes } from '../json/kept-bytes.ts';
+import { KeptBytes } from '../body/bytes.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;

@@ -1,8 +1,7 @@
-import { JsonKey, KEY_BYTES_MAX, type KeyNames } from './json-key.ts';
-import { JsonString } from './json-string.ts';
+import { JsonKey, KEY_BYTES_MAX, JsonString, type KeyNames } from './json-string.ts';
 import * as syntax from './json-syntax.ts';
-import type { JsonVisitor, ValueKind, WalkedValue, Want } from './json-visitor.ts';
-import { KeptBytes } from './kept-bytes.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from './json-syntax.ts';
+import { KeptBytes } from '../body/bytes.ts';
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

@@ -3,8 +3,7 @@ import type { Sockets } from '../../contract/config/upstream.ts';
 import { PROMPT, referenceIn } from '../body/model-scan.ts';
 import { classify, modelsInPath, referenceInPath, type Operation } from './operation.ts';
 import { SESSION_NAME } from './operations-table.ts';
-import { readingsOf } from './path-readings.ts';
-import { parametersIn } from './query-readings.ts';
+import { readingsOf, parametersIn } from './readings.ts';
 
 /**
  * Paths of sessions, matched by their end like operations. OpenAI, Azure and compatible servers name the model or the

@@ -1,5 +1,5 @@
 import { eventsIn } from '../events/event-data.ts';
-import { parseCutJson } from '../json/cut-json.ts';
+import { parseCutJson } from '../json/parse-json.ts';
 
 /**
  * Maximum bytes of a refusal's body that are read. The largest known one, Gemini's with its quota violations, has 3 KB.

@@ -1,6 +1,5 @@
 import type { LimitHint } from '../../core/words/signal.ts';
-import { DAY_MS } from './header-families.ts';
-import type { Refill } from './header-families.ts';
+import { DAY_MS, type Refill } from './limit-headers.ts';
 import { isInWholeSeconds } from './reset-time.ts';
 
 /** Parameters for how the headers of a successful call hold back the next one. */

@@ -1,6 +1,6 @@
 import type { LimitHint, RefusalKind } from '../../core/words/signal.ts';
 import type { ErrorFields } from './error-fields.ts';
-import { withoutQuoted } from './own-words.ts';
+import { withoutQuoted } from './refusal-words.ts';
 import { amountsMs, clampDelay, clockMs, parseMs, parseResetMs, wordedMs } from './reset-time.ts';
 import { spokenTime } from './spoken-time.ts';
 

@@ -1,8 +1,7 @@
 import type { RefusalScope } from '../../core/words/scope.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
 import type { WaitHeader } from './refusal-delay.ts';
-import { isSentence, type MessageTest } from './own-words.ts';
-import { isTooLong, TOO_LONG_CODES } from './too-long.ts';
+import { isSentence, isTooLong, TOO_LONG_CODES, type MessageTest } from './refusal-words.ts';
 
 /**
  * Parts of the table, in the order in which they are compared. There is one stage for each kind of refusal, and

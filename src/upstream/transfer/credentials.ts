@@ -1,9 +1,14 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { KeyHeader, Upstream } from '../../contract/config/upstream.ts';
-import { parametersIn } from '../operation/query-readings.ts';
-import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
-import { dropCookies } from './our-cookies.ts';
-import { dropAccountSubprotocols, dropSubprotocols, keysInSubprotocols } from './subprotocols.ts';
+import { parametersIn } from '../operation/readings.ts';
+import {
+  holdsGatewayKey,
+  isGatewayKey,
+  dropCookies,
+  dropAccountSubprotocols,
+  dropSubprotocols,
+  keysInSubprotocols,
+} from './tokens.ts';
 
 export interface Credentials {
   /** The gateway key, wherever it was found. It is never sent upstream. */

@@ -2,17 +2,20 @@ import type { CutReason } from '../../core/words/cut.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { Schedule } from '../../runtime/clock.ts';
 import { whenQuiet, type AbortSource } from '../../runtime/async.ts';
-import { BoundWatch, type TimeBound } from './bound-watch.ts';
+import { BoundWatch, type TimeBound, type PipeMetering } from './watched-pipe.ts';
 import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
-import type { HoldLimits } from './hold-limits.ts';
-import { callerResponseHeaders } from './response-headers.ts';
-import type { PipeMetering } from '../usage/metered-pipe.ts';
+import { UploadPace, type HoldLimits } from './upload-pace.ts';
+import { callerResponseHeaders } from './headers.ts';
 import { filterWhole } from '../usage/usage-drop.ts';
 import type { Judgement } from '../opening/judge-record.ts';
 import type { OpeningReader } from '../opening/opening-reader.ts';
-import { HeldOpening } from './held-opening.ts';
-import { UploadPace } from './upload-pace.ts';
-import { comesInEvents, passBody, bodyStreams, type BodyStreams } from './pass-body.ts';
+import {
+  HeldOpening,
+  comesInEvents,
+  passBody,
+  bodyStreams,
+  type BodyStreams,
+} from './pass-body.ts';
 
 /** Maximum time that an upstream may take to send its headers if the group has no limit. */
 const HEADERS_WAIT_MS = 600_000;

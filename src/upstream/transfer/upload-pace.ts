@@ -1,5 +1,4 @@
 import { steadyClock, type Schedule } from '../../runtime/clock.ts';
-import type { HoldLimits } from './hold-limits.ts';
 
 export interface UploadPaceOptions extends Pick<HoldLimits, 'stalledMs' | 'uploadMinBytesPerS'> {
   readonly after: Schedule;
@@ -73,4 +72,22 @@ export class UploadPace {
     if (endsAt <= steadyClock.now()) this.#options.onOver();
     else this.#arm(endsAt);
   }
+}
+
+export interface HoldLimits {
+  /** Longest silence of the upstream's body. null limits only the wait for its headers. */
+  readonly idleMs: number | null;
+  /**
+   * Longest time for which the caller may read nothing of the response, and by which its body may fall behind
+   * `uploadMinBytesPerS`. null means no limit.
+   */
+  readonly stalledMs: number | null;
+  /** Minimum rate at which the caller sends its body. 0 allows any rate, but no pause of `stalledMs`. */
+  readonly uploadMinBytesPerS: number;
+  readonly maxHoldMs: number;
+  /**
+   * Longest time for which work that continues at the upstream after the response holds the slots. 0 releases them with
+   * the response.
+   */
+  readonly maxRunMs: number;
 }

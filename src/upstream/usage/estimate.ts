@@ -1,7 +1,8 @@
-import { isPlain } from '../body/packing.ts';
-import { KeyNames } from '../json/json-key.ts';
-import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
+import { isPlain, packingsOf, type Packing } from '../body/packing.ts';
+import { KeyNames } from '../json/json-string.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-syntax.ts';
 import { JsonWalk } from '../json/json-walk.ts';
+import { Unpacker } from '../body/unpacker.ts';
 import {
   ASKED_TIER_KEYS,
   NO_TIERS,
@@ -62,7 +63,7 @@ interface BodyEstimator {
 }
 
 /** An estimator for a body. Either all of its bytes are pushed, or none. It does not read compressed bytes. */
-export function createEstimator(facts: Omit<BodyFacts, 'chunks'>): BodyEstimator {
+function createEstimator(facts: Omit<BodyFacts, 'chunks'>): BodyEstimator {
   const { contentLength, contentType, contentEncoding } = facts;
   if (/^\s*multipart\//i.test(contentType ?? '')) return byLength(() => FILE_TOKENS, NO_TIERS);
   if (!isPlain(contentEncoding)) {
@@ -314,3 +315,42 @@ function isAddress(key: string, parent: string): boolean {
 /** Some clients write `\/` for a slash. */
 const DATA_URL = /^\s*data:[^,]{0,200};base64,/i;
 const BASE64 = /^[\w+/=\\-]+$/;
+
+const UNPACKED_BYTES_MAX = 16 * 1024 * 1024;
+
+/** The estimate of a body. If `isRead` is false, the body stayed compressed and only its length was used. */
+interface BodyEstimate {
+  readonly estimate: BodyCallEstimate;
+  readonly isRead: boolean;
+}
+
+/** Estimates a call by its body, which may be compressed. */
+export async function estimateBody(facts: BodyFacts): Promise<BodyEstimate> {
+  const packings = packingsOf(facts.contentEncoding);
+  if (packings?.length === 0) return { estimate: estimateCall(facts), isRead: true };
+  const read = packings === null ? null : await estimatePacked(facts, packings);
+  return { estimate: read ?? estimateCall(facts), isRead: read !== null };
+}
+
+async function estimatePacked(
+  facts: BodyFacts,
+  packings: readonly Packing[],
+): Promise<BodyCallEstimate | null> {
+  if (facts.chunks.length === 0) return null;
+  const estimator = createEstimator({ ...facts, contentLength: null, contentEncoding: null });
+  let bytes = 0;
+  const unpacker = new Unpacker(packings, (piece) => {
+    bytes += piece.length;
+    if (bytes > UNPACKED_BYTES_MAX) unpacker.close();
+    else estimator.push(piece);
+  });
+  try {
+    for (const chunk of facts.chunks) await unpacker.push(chunk);
+    await unpacker.end();
+    return estimator.end();
+  } catch {
+    return null;
+  } finally {
+    unpacker.close();
+  }
+}

@@ -1,5 +1,5 @@
-import { KeyNames } from '../json/json-key.ts';
-import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
+import { KeyNames } from '../json/json-string.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-syntax.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 
 const OPTIONS = 'stream_options';

@@ -1,5 +1,5 @@
 import { textOf } from '../json/json-string.ts';
-import type { ValueKind, WalkedValue } from '../json/json-visitor.ts';
+import type { ValueKind, WalkedValue } from '../json/json-syntax.ts';
 
 /**
  * Service tiers, which change the price of a call in addition to its model. Providers accept them in a few fields and

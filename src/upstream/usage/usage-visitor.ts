@@ -1,7 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
-import { KeyNames } from '../json/json-key.ts';
-import { textOf } from '../json/json-string.ts';
-import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
+import { KeyNames, textOf } from '../json/json-string.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-syntax.ts';
 import {
   REPORTED_TIER_KEYS,
   tiersInUsage,

@@ -6,7 +6,7 @@ import { CANARY_MODEL_PREFIX } from '../../../src/config/canary-groups.ts';
 import { ANSWER_HEADERS } from '../../../src/contract/answer-headers.ts';
 import { DIALECTS } from '../../../src/contract/dialect.ts';
 import { REASONS, type Reason } from '../../../src/contract/reasons.ts';
-import { callerResponseHeaders } from '../../../src/upstream/transfer/response-headers.ts';
+import { callerResponseHeaders } from '../../../src/upstream/transfer/headers.ts';
 
 const NAMES = Object.keys(ANSWER_HEADERS);
 const OURS = NAMES.filter((name) => name.startsWith('headgate-'));

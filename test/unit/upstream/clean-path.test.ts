@@ -1,10 +1,6 @@
 // Slashes that a client adds by mistake are removed; slashes that an upstream may give a meaning to stay.
 import { describe, expect, it } from 'vitest';
-import {
-  cleanPath,
-  isUnclean,
-  repeatsVersion,
-} from '../../../src/upstream/operation/clean-path.ts';
+import { cleanPath, isUnclean, repeatsVersion } from '../../../src/upstream/operation/operation.ts';
 
 it.each([
   ['//v1/chat/completions', '/v1/chat/completions'],

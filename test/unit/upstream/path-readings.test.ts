@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { modelsInReadings } from '../../../src/upstream/operation/operation.ts';
-import { mayGoUp } from '../../../src/upstream/operation/path-readings.ts';
+import { mayGoUp } from '../../../src/upstream/operation/readings.ts';
 
 describe('a path may lead up', () => {
   it.each([

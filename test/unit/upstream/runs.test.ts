@@ -1,7 +1,12 @@
 // Which calls may start a run, which ask for one, and what answers say of it.
 import { describe, expect, test } from 'vitest';
-import { RunDocument, RunEvents } from '../../../src/upstream/operation/run-events.ts';
-import { asksForRun, cancelsRun, mayStartRunAt } from '../../../src/upstream/operation/runs.ts';
+import {
+  RunDocument,
+  RunEvents,
+  asksForRun,
+  cancelsRun,
+  mayStartRunAt,
+} from '../../../src/upstream/operation/runs.ts';
 
 test.each<[string, boolean]>([
   ['/v1/responses', true],

@@ -5,7 +5,7 @@ import { keepBody } from '../../../src/upstream/body/kept-body.ts';
 import { readModel, unreadBody } from '../../../src/upstream/body/request-body.ts';
 import { CallClock } from '../../../src/runtime/clock.ts';
 import { RuntimeTimers } from '../../support/runtime-timers.ts';
-import { peekAnswer } from '../../../src/upstream/refusal/refused-answer.ts';
+import { peekAnswer } from '../../../src/upstream/transfer/fetch-answer.ts';
 import { REFUSAL_BYTES_MAX } from '../../../src/upstream/refusal/error-fields.ts';
 import { until } from '../support/worker.ts';
 

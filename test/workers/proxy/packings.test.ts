@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { packingsOf, unpacked } from '../../../src/upstream/body/packing.ts';
-import { peekAnswer } from '../../../src/upstream/refusal/refused-answer.ts';
+import { peekAnswer } from '../../../src/upstream/transfer/fetch-answer.ts';
 import { createUsageMeter } from '../../../src/upstream/usage/usage-meter.ts';
 import { CHAT, COUNTING, newScene, untilCounted } from '../metering/scene.ts';
 import { arrived, newStage, send, reportedBy, untilGroup } from '../limits/stage.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claimAt, claimsOf } from '../../../../src/upstream/account/token-claims.ts';
+import { claimAt, claimsOf } from '../../../../src/upstream/transfer/tokens.ts';
 import { aToken } from './a-token.ts';
 
 describe('the claims of a key', () => {

@@ -1,7 +1,7 @@
 // Forms as real clients write them, where the model counts: parameters of headers are read by their grammar.
 import { describe, expect, it, test } from 'vitest';
 import { certainForm } from '../../../../src/upstream/body/content-type.ts';
-import { keyScanFor } from '../../../../src/upstream/body/keyed-scan.ts';
+import { keyScanFor } from '../../../../src/upstream/body/form-keys.ts';
 import type { ScanState } from '../../../../src/upstream/body/model-scan.ts';
 import { createMultipartModelScan } from '../../../../src/upstream/body/multipart-scan.ts';
 import { bytesOf, CLIENT_FORMS } from '../../../support/client-forms.ts';

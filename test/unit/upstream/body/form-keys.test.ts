@@ -2,8 +2,12 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { createJsonModelScan } from '../../../../src/upstream/body/json-model-scan.ts';
-import { isForm, KeyedScan, keyScanFor } from '../../../../src/upstream/body/keyed-scan.ts';
-import type { KeyFound } from '../../../../src/upstream/body/form-keys.ts';
+import {
+  isForm,
+  KeyedScan,
+  keyScanFor,
+  type KeyFound,
+} from '../../../../src/upstream/body/form-keys.ts';
 import { cutsOf, encode } from './feed.ts';
 
 const KEY = 'hg_gateway-key-0815';

@@ -1,7 +1,7 @@
 // What names the user or the session in a body, whatever else stands in it.
 import { expect, it } from 'vitest';
 import { gzipSync } from 'node:zlib';
-import { SESSION_SCAN_BYTES_MAX, sessionIn } from '../../../../src/upstream/body/session-scan.ts';
+import { SESSION_SCAN_BYTES_MAX, sessionIn } from '../../../../src/upstream/body/encoded-scan.ts';
 
 const encode = (body: unknown): Uint8Array =>
   new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body));

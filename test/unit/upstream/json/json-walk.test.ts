@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { JsonKey, KeyNames } from '../../../../src/upstream/json/json-key.ts';
+import { JsonKey, KeyNames } from '../../../../src/upstream/json/json-string.ts';
 import type {
   JsonVisitor,
   ValueKind,
   WalkedValue,
   Want,
-} from '../../../../src/upstream/json/json-visitor.ts';
-import type { WalkForm } from '../../../../src/upstream/json/json-syntax.ts';
+  WalkForm,
+} from '../../../../src/upstream/json/json-syntax.ts';
 import { JsonWalk } from '../../../../src/upstream/json/json-walk.ts';
 import { encode } from '../usage/frames.ts';
 import { cutAt, cutsOf } from '../usage/cuts.ts';

@@ -1,7 +1,6 @@
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { StreamEnd } from '../../../../src/upstream/opening/late-error.ts';
-import type { AnswerForm } from '../../../../src/upstream/opening/opening-reader.ts';
+import { StreamEnd, type AnswerForm } from '../../../../src/upstream/opening/opening-reader.ts';
 
 // The error with which a stream ends, found in the last of what passed.
 

@@ -1,8 +1,7 @@
 // The beginning and the end of a stream in Amazon's messages: what precedes the content, and exceptions inside it.
 import { describe, expect, test } from 'vitest';
-import { StreamEnd } from '../../../../src/upstream/opening/late-error.ts';
+import { StreamEnd, OpeningReader } from '../../../../src/upstream/opening/opening-reader.ts';
 import type { Judgement } from '../../../../src/upstream/opening/judge-record.ts';
-import { OpeningReader } from '../../../../src/upstream/opening/opening-reader.ts';
 import { encode, exception, messages, wrapped } from '../usage/frames.ts';
 
 const THROTTLED = exception('throttlingException', '{"message":"Too many tokens, please wait."}');

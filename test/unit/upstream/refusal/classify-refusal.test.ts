@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { COMMON_HEADERS } from '../../../../src/upstream/refusal/header-families.ts';
+import { COMMON_HEADERS } from '../../../../src/upstream/refusal/limit-headers.ts';
 import { classifyRefusal, mayRefuse } from '../../../../src/upstream/refusal/classify-refusal.ts';
 import { COMMON_ROWS } from '../../../../src/upstream/refusal/refusal-table.ts';
 import { answer } from '../../providers/seen-refusal.ts';

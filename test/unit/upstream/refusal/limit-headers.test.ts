@@ -8,11 +8,9 @@ import { PROVIDERS, providerNamed } from '../../../../src/providers/index.ts';
 import {
   ALL_COMMON_HEADERS,
   COMMON_HEADERS,
-  type HeaderProfile,
-} from '../../../../src/upstream/refusal/header-families.ts';
-import {
   readLimitHints,
   SentLimitHeaders,
+  type HeaderProfile,
 } from '../../../../src/upstream/refusal/limit-headers.ts';
 import { answer } from '../../providers/seen-refusal.ts';
 

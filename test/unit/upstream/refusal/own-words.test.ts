@@ -5,7 +5,7 @@ import {
   isInWords,
   isSentence,
   withoutQuoted,
-} from '../../../../src/upstream/refusal/own-words.ts';
+} from '../../../../src/upstream/refusal/refusal-words.ts';
 import { answer } from '../../providers/seen-refusal.ts';
 
 /** Names that callers give, which come back in messages and say nothing there: of no key, no address and no account. */

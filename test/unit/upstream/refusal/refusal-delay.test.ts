@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { classifyRefusal } from '../../../../src/upstream/refusal/classify-refusal.ts';
-import type { UpstreamAnswer } from '../../../../src/upstream/refusal/classify-refusal.ts';
+import {
+  classifyRefusal,
+  type UpstreamAnswer,
+} from '../../../../src/upstream/refusal/classify-refusal.ts';
 import { answer, NOW, type SeenAnswer } from '../../providers/seen-refusal.ts';
 
 function withMessage(message: string, changes: Partial<SeenAnswer> = {}): UpstreamAnswer {

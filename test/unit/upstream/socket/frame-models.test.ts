@@ -4,7 +4,7 @@ import {
   beginsObject,
   mayNameModel,
   readFrameModels,
-} from '../../../../src/upstream/socket/frame-models.ts';
+} from '../../../../src/upstream/socket/messages.ts';
 
 describe('the models of a message', () => {
   it.each([

@@ -4,7 +4,7 @@ import {
   mayAsk,
   readClientMessage,
   readEvent,
-} from '../../../../src/upstream/socket/responses-messages.ts';
+} from '../../../../src/upstream/socket/messages.ts';
 
 describe('messages of a client', () => {
   it('a request for a response has its model, its stream and the response that it continues', () => {

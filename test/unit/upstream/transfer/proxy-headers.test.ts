@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { upstreamRequestHeaders } from '../../../../src/upstream/transfer/request-headers.ts';
-import { callerResponseHeaders } from '../../../../src/upstream/transfer/response-headers.ts';
+import {
+  upstreamRequestHeaders,
+  callerResponseHeaders,
+} from '../../../../src/upstream/transfer/headers.ts';
 
 describe('headers on the way to the upstream', () => {
   it('keeps what an SDK sends', () => {

@@ -5,7 +5,7 @@ import {
   acceptedSubprotocol,
   dropSubprotocols,
   keysInSubprotocols,
-} from '../../../../src/upstream/transfer/subprotocols.ts';
+} from '../../../../src/upstream/transfer/tokens.ts';
 
 function offering(text: string): Headers {
   return new Headers({ 'sec-websocket-protocol': text });

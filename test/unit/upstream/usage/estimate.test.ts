@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { estimateCall, FILE_TOKENS } from '../../../../src/upstream/usage/estimate.ts';
-import type { BodyFacts, BodyCallEstimate } from '../../../../src/upstream/usage/estimate.ts';
+import {
+  estimateCall,
+  FILE_TOKENS,
+  type BodyFacts,
+  type BodyCallEstimate,
+} from '../../../../src/upstream/usage/estimate.ts';
 import { encode } from './frames.ts';
 import { cutAt, cutsOf } from './cuts.ts';
 

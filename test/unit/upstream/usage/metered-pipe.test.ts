@@ -1,7 +1,7 @@
 import { ReadableStream, WritableStream } from 'node:stream/web';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { onTimer } from '../../../../src/runtime/clock.ts';
-import { pipeMetered } from '../../../../src/upstream/usage/metered-pipe.ts';
+import { pipeMetered } from '../../../../src/upstream/transfer/watched-pipe.ts';
 import type { ByteFilter } from '../../../../src/upstream/usage/usage-drop.ts';
 import { encode } from './frames.ts';
 

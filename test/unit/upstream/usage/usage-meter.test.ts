@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Dialect } from '../../../../src/contract/dialect.ts';
-import { createUsageMeter } from '../../../../src/upstream/usage/usage-meter.ts';
-import type { MeteredUsage } from '../../../../src/upstream/usage/usage-meter.ts';
+import { createUsageMeter, type MeteredUsage } from '../../../../src/upstream/usage/usage-meter.ts';
 import { ANTHROPIC_EVENTS, STREAMS, WHOLE } from './answers.ts';
 import { cutAt, cutsOf } from './cuts.ts';
 import { dataFrames, encode, JSON_TYPE, SSE } from './frames.ts';

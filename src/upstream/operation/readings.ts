@@ -1,8 +1,10 @@
 /**
- * Lists the readings of a path by different servers. Some servers decode it, once or twice, before they route. Some
- * drop path parameters (`;x`), empty segments, dots and spaces at the end of a segment, or a format after the last one
- * (`.json`). Some resolve two dots that only appear after decoding. None of that may bypass a limit. The readings are
- * never forwarded: an upstream receives the path unchanged.
+ * The readings of a path, a query and a method by different servers. None of them may bypass a limit. The readings are
+ * never forwarded: an upstream receives the request unchanged.
+ *
+ * Some servers decode a path, once or twice, before they route. Some drop path parameters (`;x`), empty segments, dots
+ * and spaces at the end of a segment, or a format after the last one (`.json`). Some resolve two dots that only appear
+ * after decoding.
  */
 
 /** Characters that servers read in different ways. */
@@ -172,4 +174,86 @@ function utf8In(text: string): string {
   return text.replace(/[\u00c2-\u00f4][\u0080-\u00bf]{1,3}/g, (bytes) =>
     new TextDecoder().decode(Uint8Array.from(bytes, (each) => each.charCodeAt(0))),
   );
+}
+
+/** A parameter that some server may read in a query. */
+interface ReadParameter {
+  readonly name: string;
+  readonly value: string;
+  /** The name of its parameter if the query is split only at `&`, as browsers and most servers do. */
+  readonly within: string;
+}
+
+/**
+ * Lists the parameters that servers may read in a query. Some also split it at `;` (Rack, and older versions of Python
+ * and Go, and PHP with some settings), so `?a=1;model=x` names a model there. Such a parameter must not bypass a limit.
+ * The query is never rewritten for it.
+ */
+export function parametersIn(query: URLSearchParams): readonly ReadParameter[] {
+  return [...query].flatMap(([name, value]) => {
+    const whole = { name, value, within: name };
+    const text = `${name}=${value}`;
+    return text.includes(';') ? [whole, ...text.split(';').map((part) => read(part, name))] : whole;
+  });
+}
+
+function read(part: string, within: string): ReadParameter {
+  const equals = part.indexOf('=');
+  const name = equals < 0 ? part : part.slice(0, equals);
+  return { name: name.trim(), value: equals < 0 ? '' : part.slice(equals + 1), within };
+}
+
+/**
+ * Some servers and frameworks process a request with another method, named by a header (Google, Microsoft, Rack,
+ * Symfony, Express) or by a parameter of the query or a form (`_method`). Such a request counts as the strictest of all
+ * its readings, because Headgate cannot know which one the upstream chooses.
+ */
+
+export const OVERRIDE_HEADERS: readonly string[] = [
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+  'x-method',
+  'http-method-override',
+  'method-override',
+];
+
+/**
+ * `_method`, and the names that PHP converts to it: a blank or a dot becomes `_`, brackets create an array, and a zero
+ * byte ends the name. Google reads the method of a request from `$httpMethod`, and additional headers from
+ * `$httpHeaders`.
+ */
+const PARAMETER = /^\s*(?:[_. ]method|\$http_?(?:method|headers))(?:[[\0].*)?$/is;
+
+interface MethodOverride {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Finds the header or parameter that names another method. Returns null if there is none. */
+export function methodOverride(headers: Headers, query: URLSearchParams): MethodOverride | null {
+  const name = OVERRIDE_HEADERS.find((each) => headers.has(each));
+  if (name !== undefined) return { name, value: headers.get(name) ?? '' };
+  if (query.size === 0) return null;
+  const found = parametersIn(query).find((parameter) => isOverrideParameter(parameter.name));
+  if (found === undefined) return null;
+  return { name: `?${found.name.slice(0, 40)}`, value: found.value };
+}
+
+export function isOverrideParameter(name: string): boolean {
+  return PARAMETER.test(name) || OVERRIDE_HEADERS.includes(name.toLowerCase().replaceAll('_', '-'));
+}
+
+/**
+ * Whether a header is one of those, spelled with an underscore. CGI, WSGI and Rack treat it like a dash, so it is never
+ * forwarded. nginx drops such headers as well.
+ */
+export function isUnderscoredOverride(name: string): boolean {
+  return name.includes('_') && OVERRIDE_HEADERS.includes(name.replaceAll('_', '-'));
+}
+
+/** The methods that a request with an override may count as: the named ones, and always POST. */
+export function overridingMethods({ value }: MethodOverride): readonly string[] {
+  const named = value.split(',').map((each) => each.trim().toUpperCase());
+  return [...new Set(['POST', ...named])];
 }
