@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { WAITERS_MAX } from '../src/group/waiters-max.ts';
+import { WAITERS_MAX } from '../src/group/parked.ts';
 import { Crowd, SHAPES, type Shape } from './support/queue-load.ts';
 
 const SIZES = [100, 1_000, WAITERS_MAX, 10_000, 100_000];

@@ -7,7 +7,7 @@ import { after, instant, leaseIdOf, ticketId, type InstantMs } from '../../src/c
 import { ageOf } from '../../src/core/order.ts';
 import { enqueue, queueLength, resettle, type Waiter } from '../../src/core/parts/queue.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
-import { WAITERS_MAX } from '../../src/group/waiters-max.ts';
+import { WAITERS_MAX } from '../../src/group/parked.ts';
 import { emptyState } from '../../src/core/empty-state.ts';
 import type { GroupState } from '../../src/core/state.ts';
 import { step } from '../../src/core/step.ts';

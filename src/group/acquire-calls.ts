@@ -3,17 +3,28 @@ import type {
   AcquireRequest,
   ResumeAnswer,
   ResumeRequest,
+  RenewByIdAnswer,
+  HandedPool,
+  LeaseRpc,
 } from '../contract/rpc/group-rpc.ts';
 import type { GroupEvent } from '../core/events.ts';
 import { queuePlace } from '../core/wait-reason.ts';
 import { hasEnded, isOfNewer } from '../core/orphaned.ts';
 import { leaseIdOf, type InstantMs, type LeaseId, type TicketId } from '../core/words/ids.ts';
 import { SUPERSEDED_ASK_AGAIN_MS } from '../core/words/settings.ts';
+import { countsUntil } from '../core/parts/bound.ts';
+import { BoundedSet } from '../core/parts/bounded-map.ts';
+import { handedGroupOf } from '../core/take-over.ts';
+import type { Observation } from './observe/observation.ts';
 import type { DirectoryLink } from './directory-link.ts';
-import type { HandOver } from './hand-over.ts';
-import type { ParkedAcquires } from './parked-acquires.ts';
+import type { ParkedAcquires } from './parked.ts';
 import { expiryBy, ticketFrom } from './requests.ts';
 import type { Shell } from './shell.ts';
+import type { Leases, PoolVerification } from './leases.ts';
+import type { Batch } from './batch.ts';
+import { firstAttachment } from './lease-handle.ts';
+
+/** Acquire calls: of callers, by lease id, and with the leases that an unverified pool hands over. */
 
 interface AcquireCallsParts {
   readonly shell: Shell;
@@ -141,5 +152,123 @@ export class AcquireCalls {
       parked.park(id, resolve);
       shell.apply(event);
     });
+  }
+}
+
+interface LeasesByIdParts {
+  readonly shell: Shell;
+  readonly parked: ParkedAcquires;
+  readonly acquires: AcquireCalls;
+  readonly leases: Leases;
+  readonly verification: PoolVerification;
+}
+
+/** Serves holders that hold leases only by their ids. No call of theirs is parked between two renewals. */
+export class LeasesById {
+  readonly #parts: LeasesByIdParts;
+
+  constructor(parts: LeasesByIdParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws if a newer instance has replaced this one and granted the lease */
+  async renew(id: LeaseId, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer> {
+    const { shell, parked, acquires, leases, verification } = this.#parts;
+    const arrivedAt = shell.now();
+    const claim = { ...held, isById: true };
+    if (isOfNewer(shell.state, claim)) throw new Error('a newer instance has granted the lease');
+    verification.note(status);
+    shell.apply({ kind: 'renew', leaseId: id, claim });
+    const lease = shell.state.leases.get(id);
+    if (lease?.phase === 'revoking') return { kind: 'revoking' };
+    if (lease?.phase === 'cooling') return parked.gone();
+    if (lease !== undefined) {
+      const { attachment, until } = lease;
+      await leases.verifyCurrent(true);
+      const expiresAt = countsUntil(shell.state.bound, until);
+      return { kind: 'ok', attachment, expiresAt: expiryBy(held.sentAt, arrivedAt, expiresAt) };
+    }
+    const taken = await acquires.resume(claim);
+    if (taken.kind === 'gone') return taken;
+    const { attachment, expiresAt = shell.now() } = taken;
+    return { kind: 'ok', attachment, expiresAt: expiryBy(held.sentAt, arrivedAt, expiresAt) };
+  }
+}
+
+/** Maximum hand-overs that an object remembers. The shared pool of many partitions receives many. */
+const VERIFICATIONS_MAX = 1_000;
+
+interface HandOverParts {
+  readonly shell: Shell;
+  readonly link: DirectoryLink;
+  readonly batch: Batch;
+  readonly observation: Observation;
+  readonly verification: PoolVerification;
+  readonly leases: Leases;
+}
+
+/** Both sides of the hand-over of a verified pool from the object with all unverified pools to its own object. */
+export class HandOver {
+  readonly #parts: HandOverParts;
+  readonly #verificationId = crypto.randomUUID();
+  readonly #received = new BoundedSet<string>(VERIFICATIONS_MAX);
+  #hasBegun = false;
+
+  constructor(parts: HandOverParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the pool's own object decides from now on, or is about to. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /**
+   * Starts the hand-over. Waiting and new calls are sent to the pool's own object, which continues with the returned
+   * state.
+   */
+  begin(): HandedPool {
+    const { shell, link, observation } = this.#parts;
+    this.#hasBegun = true;
+    shell.apply({ kind: 'move' });
+    return {
+      ...handedGroupOf(shell.state, shell.now()),
+      trialId: this.#verificationId,
+      assumed: link.definition.assumed,
+      definition: link.pushed,
+      calls: observation.callLines,
+    };
+  }
+
+  /** Continues here, because the pool's own object could not take over. */
+  cancel(): void {
+    this.#hasBegun = false;
+  }
+
+  /** Drops the leases that the pool's own object has taken over. Their holders are redirected to it. */
+  end(): void {
+    const { shell } = this.#parts;
+    for (const id of shell.state.leases.keys()) {
+      shell.apply({ kind: 'release', leaseId: id, outcome: 'unused', settlement: null });
+    }
+  }
+
+  /** Receives a handed-over pool in its own object. */
+  async receive(handed: HandedPool): Promise<LeaseRpc[]> {
+    const { shell, link, batch, observation, verification, leases } = this.#parts;
+    const { trialId: verificationId, assumed, definition, calls, ...group } = handed;
+    if (definition !== null) link.take(definition);
+    link.assume(assumed);
+    const isNew = !verification.isStored;
+    const isRepeat = this.#received.has(verificationId);
+    this.#received.add(verificationId);
+    if (!isRepeat) observation.adoptCalls(calls);
+    verification.accept();
+    const first = firstAttachment(shell.now());
+    shell.apply({ kind: 'take_over', handed: group, isNew, isRepeat, firstAttachment: first });
+    await batch.written();
+    return group.leases.map(({ id }) =>
+      leases.handle(id, shell.state.leases.get(id)?.attachment ?? 0),
+    );
   }
 }

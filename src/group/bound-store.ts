@@ -9,9 +9,8 @@ import type { KeptMember } from '../core/member.ts';
 import type { BudgetStop } from '../core/state.ts';
 import type { InstantMs, LeaseId } from '../core/words/ids.ts';
 import type { GroupWrite } from '../core/writes.ts';
-import type { CostRows } from './cost-rows.ts';
-import type { GroupStore } from './store.ts';
-import type { Tables } from './tables.ts';
+import type { DayCosts } from '../core/parts/costs.ts';
+import type { GroupStore, Tables } from './store.ts';
 
 /** How long writes replace each other in one place of the ring. */
 const PLACE_MS = 100;
@@ -31,7 +30,7 @@ interface KeptRow extends Controls {
 }
 
 /** The state that earlier instances stored. */
-export interface Loaded extends Stored {
+interface Loaded extends Stored {
   /** Slots that were held when the last instance wrote, in any process. */
   readonly heldBefore: number;
   /** When the last instance wrote, which it does at the end of each use. null if unknown. */
@@ -190,4 +189,44 @@ function latest<Row extends { readonly row: Pick<BoundRow, 'seq'> }>(
   rows: readonly Row[],
 ): Row | undefined {
   return rows.toSorted((a, b) => a.row.seq - b.row.seq).at(-1);
+}
+
+/** Number of stored days: enough for the current and the previous month. */
+const DAYS_KEPT = 64;
+
+/**
+ * Stores a pool's costs of past days, one row each. Each day has its slot in a ring, so the table is bounded and no row
+ * is ever deleted. The current day is in the row of the controls.
+ */
+export class CostRows {
+  readonly #tables: Tables;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+    tables.declare(
+      'CREATE TABLE IF NOT EXISTS cost (slot INTEGER PRIMARY KEY, day INTEGER NOT NULL, data TEXT NOT NULL)',
+    );
+  }
+
+  write(days: readonly DayCosts[]): void {
+    for (const { day, lines, rest } of days) {
+      this.#tables.write(
+        'INSERT OR REPLACE INTO cost (slot, day, data) VALUES (?, ?, ?)',
+        day % DAYS_KEPT,
+        day,
+        JSON.stringify({ lines, rest }),
+      );
+    }
+  }
+
+  /** Reads an inclusive range of days, in order. */
+  read(from: number, to: number): DayCosts[] {
+    return this.#tables
+      .read<{ day: number; data: string }>(
+        'SELECT day, data FROM cost WHERE day BETWEEN ? AND ? ORDER BY day',
+        from,
+        to,
+      )
+      .map(({ day, data }) => ({ day, ...(JSON.parse(data) as Omit<DayCosts, 'day'>) }));
+  }
 }

@@ -5,6 +5,7 @@ import type { InstantMs, LeaseId } from '../core/words/ids.ts';
 import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
+import type { Timers } from '../runtime/clock.ts';
 
 /** Attachments per millisecond, so that those of a later instance are larger than all of an earlier one. */
 const ATTACHMENTS_PER_MS = 1_000;
@@ -78,4 +79,17 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
   [Symbol.dispose](): void {
     Promise.resolve(this.#keeper.detach(this.#leaseId, this.#attachment)).catch(() => {});
   }
+}
+
+/** The object that contains an unverified pool, which has none of its own and stores nothing. */
+export interface VerificationHost {
+  readonly name: string;
+  /** Timers of the object, which all its pools share. */
+  readonly timers: Timers;
+  /** Slots of leases that an earlier process granted and that are held by id. */
+  readonly held: number;
+  /** Wraps the interface between the pool and the holders of its leases. */
+  keeperFor(own: LeaseKeeper): LeaseKeeper;
+  onVerified(): void;
+  onEvent(): void;
 }

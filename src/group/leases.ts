@@ -1,22 +1,32 @@
-import type { RenewAnswer } from '../contract/rpc/group-rpc.ts';
+import { RpcTarget } from 'cloudflare:workers';
+import type {
+  RenewAnswer,
+  GiveBackRequest,
+  KeepPrefetchAnswer,
+  PrefetchReport,
+  PrefetchRpc,
+} from '../contract/rpc/group-rpc.ts';
 import { isOutlivingReported, RENEWED_BEHIND_MS } from '../core/parts/bound.ts';
 import type { GroupEvent } from '../core/events.ts';
 import type { ActiveLease } from '../core/state.ts';
-import type { Claim } from '../core/orphaned.ts';
+import { isOfNewer, type Claim } from '../core/orphaned.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
 import type { LeaseId } from '../core/words/ids.ts';
-import type { LeaseOutcome } from '../core/words/outcome.ts';
+import { isTaken, type LeaseOutcome } from '../core/words/outcome.ts';
 import { speaksForAll } from '../core/scopes.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
+import type { LimitsSeen } from './observe/limit-status.ts';
 import type { Batch } from './batch.ts';
-import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
-import type { LimitsSeen } from './observe/limits-seen.ts';
-import type { ParkedAcquires } from './parked-acquires.ts';
-import type { PoolVerification } from './pool-verification.ts';
-import type { Renewals } from './renewals.ts';
+import { LeaseHandle, type LeaseKeeper, type VerificationHost } from './lease-handle.ts';
+import type { ParkedAcquires, Renewals } from './parked.ts';
 import type { Shell } from './shell.ts';
-import type { VerificationHost } from './verification-host.ts';
+import { claimsFrom } from './requests.ts';
+import type { DirectoryLink } from './directory-link.ts';
+import type { RowWriter } from './effects.ts';
+import type { Tables } from './store.ts';
+
+/** What holders do with their leases: renew, report and release them, and prefetched slots. */
 
 interface LeasesParts {
   readonly shell: Shell;
@@ -113,8 +123,8 @@ export class Leases implements LeaseKeeper {
 
   #end(event: Extract<GroupEvent, { kind: 'release' }>): void {
     const { shell, verification } = this.#parts;
-    const { outcome, status = null, settlement, leaseId } = event;
-    const reserved = this.#lease(leaseId)?.reserved ?? null;
+    const { outcome, status = null, settlement, leaseId: lease } = event;
+    const reserved = this.#lease(lease)?.reserved ?? null;
     verification.note(status);
     // No upstream status reports this end, but the charge must be kept.
     const isCharged = reserved !== null && (settlement ?? reserved).usd > 0;
@@ -163,5 +173,113 @@ export class Leases implements LeaseKeeper {
   /** Whether another request also holds a lease, or has confirmed it. */
   #isHeldElsewhere(id: LeaseId): boolean {
     return this.#answers.has(id) || this.#lease(id)?.waitsElsewhere === false;
+  }
+}
+
+interface PrefetchesParts {
+  readonly shell: Shell;
+  readonly renewals: Renewals;
+  readonly leases: Leases;
+}
+
+/** The isolates' side of a pool: prefetched slots that they keep and return. */
+export class Prefetches {
+  readonly #parts: PrefetchesParts;
+
+  constructor(parts: PrefetchesParts) {
+    this.#parts = parts;
+  }
+
+  async keep(report: PrefetchReport): Promise<KeepPrefetchAnswer> {
+    const { shell, leases } = this.#parts;
+    const { loan: id } = report;
+    shell.apply({ kind: 'keep_loan', loanId: id, isNew: true, told: report });
+    const prefetch = shell.state.lending.loans.get(id);
+    if (prefetch === undefined) return { kind: 'gone' };
+    const { attachment } = prefetch;
+    await leases.verifyCurrent();
+    return { kind: 'kept', loan: new PrefetchHandle(this, id, attachment) };
+  }
+
+  async renew(id: LeaseId, report: PrefetchReport): Promise<RenewAnswer> {
+    const { shell, renewals, leases } = this.#parts;
+    shell.apply({ kind: 'keep_loan', loanId: id, isNew: false, told: report });
+    const prefetch = shell.state.lending.loans.get(id);
+    if (prefetch === undefined) return 'gone';
+    if (prefetch.isRecalled) return 'revoking';
+    const parked = renewals.park(id, shell.now());
+    shell.arm();
+    const answer = await parked;
+    if (answer === 'ok') await leases.verifyCurrent();
+    return answer;
+  }
+
+  /** @throws if a newer instance has replaced this one and prefetched some of the slots */
+  giveBack(request: GiveBackRequest): void {
+    const { shell } = this.#parts;
+    const claims = claimsFrom(request);
+    if (claims.some((claim) => isOfNewer(shell.state, claim))) {
+      throw new Error('a newer instance has prefetched the slots');
+    }
+    shell.apply({ kind: 'give_back', loanId: request.loan, claims, told: request });
+  }
+
+  leave(id: LeaseId, attachment: number): void {
+    this.#parts.shell.apply({ kind: 'leave_loan', loanId: id, attachment });
+  }
+}
+
+/** The answer through which a request keeps prefetched slots. */
+class PrefetchHandle extends RpcTarget implements PrefetchRpc {
+  readonly #prefetches: Prefetches;
+  readonly #id: LeaseId;
+  readonly #attachment: number;
+
+  constructor(prefetches: Prefetches, id: LeaseId, attachment: number) {
+    super();
+    this.#prefetches = prefetches;
+    this.#id = id;
+    this.#attachment = attachment;
+  }
+
+  renew(report: PrefetchReport): Promise<RenewAnswer> {
+    return this.#prefetches.renew(this.#id, report);
+  }
+
+  [Symbol.dispose](): void {
+    this.#prefetches.leave(this.#id, this.#attachment);
+  }
+}
+
+interface PoolVerificationParts {
+  readonly tables: Tables;
+  readonly rows: RowWriter;
+  readonly link: DirectoryLink;
+  /** null if the pool has its own object. */
+  readonly host: VerificationHost | null;
+}
+
+/** Records the first success of a pool (2xx or 101). From then on the pool is stored and listed. */
+export class PoolVerification {
+  readonly #parts: PoolVerificationParts;
+
+  constructor(parts: PoolVerificationParts) {
+    this.#parts = parts;
+  }
+
+  get isStored(): boolean {
+    return this.#parts.tables.isOpen;
+  }
+
+  note(status: number | null): void {
+    if (status !== null && isTaken(status)) this.accept();
+  }
+
+  /** Stores and lists the pool, or starts its hand-over to an object that does. */
+  accept(): void {
+    const { rows, link, host } = this.#parts;
+    if (host !== null) return host.onVerified();
+    link.listing.noteSuccess();
+    if (!this.isStored) rows.open();
   }
 }

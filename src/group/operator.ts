@@ -13,7 +13,7 @@ import type { Holder } from '../core/words/ticket.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import type { Batch } from './batch.ts';
 import type { DirectoryLink } from './directory-link.ts';
-import type { ParkedAcquires } from './parked-acquires.ts';
+import type { ParkedAcquires } from './parked.ts';
 import type { Shell } from './shell.ts';
 
 /** The operators' side of a pool. An action is reported as done once no reset can undo it. */

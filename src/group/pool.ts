@@ -12,10 +12,9 @@ import { PREFETCH_RENEW_EVERY_MS } from '../core/words/settings.ts';
 import type { Env } from '../env.ts';
 import { windowMsOf } from '../runtime/deployment.ts';
 import { Timers } from '../runtime/clock.ts';
-import { AcquireCalls } from './acquire-calls.ts';
+import { AcquireCalls, HandOver, LeasesById } from './acquire-calls.ts';
 import { Batch } from './batch.ts';
-import { BoundStore } from './bound-store.ts';
-import { CostRows } from './cost-rows.ts';
+import { BoundStore, CostRows } from './bound-store.ts';
 import {
   callLogOf,
   identityOf,
@@ -24,29 +23,17 @@ import {
   type PoolIdentity,
 } from './definition.ts';
 import { DirectoryLink } from './directory-link.ts';
-import { EffectRunner, type GrantedReply } from './effects.ts';
-import { HandOver } from './hand-over.ts';
-import { Idleness, isInUse } from './idleness.ts';
-import { firstAttachment } from './lease-handle.ts';
-import { Leases } from './leases.ts';
-import { LeasesById } from './leases-by-id.ts';
-import { Prefetches } from './prefetches.ts';
-import { CostView } from './observe/cost-view.ts';
-import { LimitsSeen } from './observe/limits-seen.ts';
+import { EffectRunner, RowWriter, type GrantedReply } from './effects.ts';
+import { Idleness, isInUse, Presence } from './idleness.ts';
+import { firstAttachment, type VerificationHost } from './lease-handle.ts';
+import { Leases, Prefetches, PoolVerification } from './leases.ts';
+import { CostView, PoolView } from './observe/pool-view.ts';
+import { LimitsSeen } from './observe/limit-status.ts';
 import { Observation } from './observe/observation.ts';
-import { PoolView } from './observe/pool-view.ts';
 import { Operator } from './operator.ts';
-import { ParkedAcquires } from './parked-acquires.ts';
-import { Presence } from './presence.ts';
-import { PoolVerification } from './pool-verification.ts';
-import { Removal } from './removal.ts';
-import { Renewals } from './renewals.ts';
-import { RowWriter } from './row-writer.ts';
+import { ParkedAcquires, Renewals, waitersMax } from './parked.ts';
+import { Removal, GroupStore, Tables } from './store.ts';
 import { Shell } from './shell.ts';
-import { GroupStore } from './store.ts';
-import { Tables } from './tables.ts';
-import type { VerificationHost } from './verification-host.ts';
-import { waitersMax } from './waiters-max.ts';
 
 /**
  * One pool of slots: creates its parts and connects them. It is in its own object. An unverified pool of a self-hosted

@@ -5,16 +5,13 @@ import { nextWakeAt, step } from '../core/step.ts';
 import { slotsHeld } from '../core/violations.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import type { Timers } from '../runtime/clock.ts';
-import type { Batch } from './batch.ts';
+import { WakeTimer, type Batch } from './batch.ts';
 import { settingsOf } from './definition.ts';
 import type { DirectoryLink } from './directory-link.ts';
-import type { EffectRunner } from './effects.ts';
-import { isInUse, type Idleness } from './idleness.ts';
+import type { EffectRunner, RowWriter } from './effects.ts';
+import { isInUse, type Idleness, type Presence } from './idleness.ts';
 import type { Observation } from './observe/observation.ts';
-import type { Presence } from './presence.ts';
-import type { Renewals } from './renewals.ts';
-import type { RowWriter } from './row-writer.ts';
-import { WakeTimer } from './wake-timer.ts';
+import type { Renewals } from './parked.ts';
 
 /** Events that change nothing in what the directory stores of a resting pool. */
 const IS_NO_NEWS: ReadonlySet<GroupEvent['kind']> = new Set(['tick', 'reconfigure', 'move']);

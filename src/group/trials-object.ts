@@ -20,10 +20,8 @@ import type { CallNotes } from '../core/words/call-notes.ts';
 import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
-import { HeldById } from './held-by-id.ts';
-import { VerifiedPools } from './verified-pools.ts';
+import { HeldById, VerifiedPools, Verification, type VerificationCalls } from './verification.ts';
 import { within } from '../runtime/async.ts';
-import { Verification, type VerificationCalls } from './verification.ts';
 
 /** Maximum pools. Beyond it, pools that only remember a pause or a used part of a limit are dropped. */
 export const VERIFICATIONS_MAX = 2_000;

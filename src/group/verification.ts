@@ -2,9 +2,12 @@ import type { Env } from '../env.ts';
 import type { GroupRpc, LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
 import { leaseId, ticketId, type LeaseId } from '../core/words/ids.ts';
 import type { Timers } from '../runtime/clock.ts';
+import { LEASE_TTL_MS } from '../core/words/settings.ts';
 import { isForgettable, isInUse } from './idleness.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
 import { Pool } from './pool.ts';
+
+/** Unverified pools in the object that they share: one of them, and what the object remembers of all. */
 
 /** Calls of `GroupRpc` that an unverified pool accepts. */
 export type VerificationCalls = Pick<
@@ -234,4 +237,96 @@ function trialCalls({ acquires, byId, leases, view, link }: Pool): VerificationC
     status: async () => view.status(),
     reconfigure: async (pushed) => link.take(pushed),
   };
+}
+
+/**
+ * Maximum stored partitions that share a pool, because callers can send any number of values. The oldest are deleted.
+ */
+export const SHARING_MAX = 10_000;
+
+/** The verified pools. See `design/storage.md`. */
+export class VerifiedPools {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec('CREATE TABLE IF NOT EXISTS proved (pool TEXT PRIMARY KEY) WITHOUT ROWID');
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS proved_sharing (number INTEGER PRIMARY KEY AUTOINCREMENT, pool TEXT NOT NULL UNIQUE)',
+    );
+  }
+
+  has(pool: string): boolean {
+    const query =
+      'SELECT 1 FROM proved WHERE pool = ?1 UNION ALL SELECT 1 FROM proved_sharing WHERE pool = ?1';
+    return this.#sql.exec(query, pool).toArray().length > 0;
+  }
+
+  add(pool: string): void {
+    this.#sql.exec('INSERT OR IGNORE INTO proved (pool) VALUES (?)', pool);
+  }
+
+  /** Adds a partition whose calls use a shared pool. A deleted one starts as unverified again. */
+  addSharing(pool: string): void {
+    this.#sql.exec('INSERT OR IGNORE INTO proved_sharing (pool) VALUES (?)', pool);
+    this.#sql.exec(
+      'DELETE FROM proved_sharing WHERE number <= (SELECT MAX(number) FROM proved_sharing) - ?',
+      SHARING_MAX,
+    );
+  }
+}
+
+/** How much longer than its lease a row counts, so that not every renewal writes one. */
+const SLACK_MS = 15_000;
+
+interface HeldUntil {
+  readonly slots: number;
+  readonly until: number;
+}
+
+/**
+ * Stores slots of unverified pools whose holders may outlive the process, because they hold their leases by id. There
+ * is at most one row per such lease. See `design/storage.md`.
+ */
+export class HeldById {
+  readonly #sql: SqlStorage;
+  readonly #held = new Map<string, HeldUntil>();
+
+  constructor(sql: SqlStorage, now: number) {
+    this.#sql = sql;
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS held_by_id (pool TEXT PRIMARY KEY, slots INTEGER NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID',
+    );
+    sql.exec('DELETE FROM held_by_id WHERE until <= ?', now);
+    const rows = sql.exec<{ pool: string; slots: number; until: number }>(
+      'SELECT * FROM held_by_id',
+    );
+    for (const { pool, slots, until } of rows) this.#held.set(pool, { slots, until });
+  }
+
+  /** Returns how many slots an earlier process may have granted in a pool. */
+  slotsOf(pool: string, now: number): number {
+    const held = this.#held.get(pool);
+    return held === undefined || held.until <= now ? 0 : held.slots;
+  }
+
+  /** Stores how many slots are held by id, before any answer is sent. */
+  note(pool: string, slots: number, now: number): void {
+    const known = this.#held.get(pool);
+    const isKnown = known !== undefined && known.slots >= slots;
+    if (isKnown && known.until >= now + LEASE_TTL_MS) return;
+    const until = Math.ceil(now + LEASE_TTL_MS + SLACK_MS);
+    this.#held.set(pool, { slots, until });
+    this.#sql.exec(
+      'INSERT OR REPLACE INTO held_by_id (pool, slots, until) VALUES (?, ?, ?)',
+      pool,
+      slots,
+      until,
+    );
+  }
+
+  /** Deletes a pool that holds no such slots any more, or that has its own object. */
+  forget(pool: string): void {
+    if (this.#held.delete(pool)) this.#sql.exec('DELETE FROM held_by_id WHERE pool = ?', pool);
+  }
 }

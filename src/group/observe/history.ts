@@ -14,8 +14,8 @@ import { LEASE_TTL_MS } from '../../core/words/settings.ts';
 import { queueLength } from '../../core/parts/queue.ts';
 import { isSplit } from '../../core/members.ts';
 import type { GroupState } from '../../core/state.ts';
-import type { HistoryRows } from './history-rows.ts';
-import { MinuteTenants } from './minute-tenants.ts';
+import type { HistoryRows } from './rows.ts';
+import { MinuteTenants } from './call-line.ts';
 
 /** Minimum interval between writes of the open minute of an idle pool. */
 const IDLE_WRITE_EVERY_MS = 15_000;

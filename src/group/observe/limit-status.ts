@@ -1,13 +1,30 @@
-import type { PoolStatus, SpendStatus } from '../../contract/status.ts';
-import { blockOf, slotsLearned } from '../../core/capacity.ts';
+import type {
+  PoolStatus,
+  SpendStatus,
+  MemberStatus,
+  LimitsSeenStatus,
+} from '../../contract/status.ts';
+import { blockOf, slotsLearned, heldAtMember, memberSlotsLearned } from '../../core/capacity.ts';
 import { isSplit } from '../../core/members.ts';
-import type { InstantMs } from '../../core/words/ids.ts';
+import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
 import { spentIn, type Spender } from '../../core/parts/spend.ts';
 import { NEVER, type GroupState } from '../../core/state.ts';
 import { configuredSlots, rateStatuses } from '../../routing/group-limits.ts';
+import { memberIdOf } from '../../contract/config/members.ts';
+import { MEMBER_GAUGES } from '../../contract/gauges.ts';
+import type { Member, Ledger } from '../../core/member.ts';
+import type { Outage } from '../../core/parts/outage.ts';
+import {
+  areSameLimits,
+  limitsReported,
+  type ReportedLimits,
+} from '../../core/parts/reported-limits.ts';
+import type { LimitHint } from '../../core/words/signal.ts';
 import { limitOf, type Definition } from '../definition.ts';
-import { amountsSpent } from './amounts-spent.ts';
-import { pauseOfMembers, pauseStatus } from './pause-status.ts';
+import { pauseOfMembers, pauseStatus, aboutOf } from './scope-status.ts';
+import { counterReader } from './counters.ts';
+
+/** The limits of a pool in its status: configured, learned, spent, and reported by the upstream. */
 
 /** Maximum keys and agents that are shown, those with the highest spend first. */
 const SPENDERS_SHOWN = 20;
@@ -95,4 +112,162 @@ function topOf(spenders: readonly Spender[], now: InstantMs): Record<string, num
 
 function isoOf(at: InstantMs): string {
   return new Date(at).toISOString();
+}
+
+const readCounters = counterReader(MEMBER_GAUGES);
+
+/** Returns the members of a pool: the configured ones, and removed ones with running calls. */
+export function membersStatus(
+  definition: Definition,
+  state: GroupState,
+  now: InstantMs,
+): Pick<PoolStatus, 'members' | 'affinity'> {
+  if (!isSplit(state)) return {};
+  const { serving, members, totals } = state;
+  const upstreams = upstreamsOf(definition);
+  const retired = [...members.values()].filter(
+    (each) => !serving.includes(each) && each.id !== IMPLICIT && each.slotsInUse > 0,
+  );
+  return {
+    members: [...serving, ...retired].map((member) => ({
+      ...statusOf(member, now),
+      upstream: upstreams.get(member.id) ?? null,
+      ...(serving.includes(member) ? {} : { retired: true as const }),
+    })),
+    affinity: {
+      kept_total: totals.affinityKept,
+      left_total: totals.affinityLeft,
+      waited_total: totals.affinityWaited,
+    },
+  };
+}
+
+function upstreamsOf({ config }: Definition): ReadonlyMap<string, string> {
+  return new Map((config?.members ?? []).map((each) => [memberIdOf(each), each.upstream]));
+}
+
+function statusOf(member: Member, now: InstantMs): Omit<MemberStatus, 'upstream'> {
+  const { id, settings, controls, totals } = member;
+  const { pause, breaker, outage } = controls;
+  return {
+    id,
+    tier: settings.tier,
+    weight: settings.weight,
+    enabled: settings.isEnabled,
+    limit: limitOfMember(member),
+    in_use: heldAtMember(member),
+    cooling: member.slotsCooling,
+    unclaimed: member.unclaimed,
+    ...pauseStatus(pause, now),
+    breaker: breaker.phase,
+    breaker_until: breaker.phase === 'open' ? isoOf(breaker.openUntil) : null,
+    ...aboutOf(member),
+    out: outOf(outage),
+    rates: rateStatuses(controls.rates, settings.rates, now),
+    spend: amountsSpent(member, now),
+    ...readCounters(totals),
+  };
+}
+
+function limitOfMember(member: Member): MemberStatus['limit'] {
+  const { slotsMax } = member.settings;
+  const isLearned = member.controls.ceiling.slots !== null;
+  return {
+    configured: finite(slotsMax),
+    effective: finite(memberSlotsLearned(member)),
+    source: isLearned ? 'learned' : 'configured',
+  };
+}
+
+function outOf({ reason, since, probeAt }: Outage): MemberStatus['out'] {
+  if (reason === null) return null;
+  return { reason, since: isoOf(since), probe_at: isoOf(probeAt) };
+}
+
+function finite(slots: number): number | null {
+  return Number.isFinite(slots) ? slots : null;
+}
+
+/** Returns what a group or a member has spent. Returns null without a budget if nothing was ever counted. */
+function amountsSpent(
+  { controls: { spend }, settings: { budgets } }: Pick<Ledger, 'controls' | 'settings'>,
+  now: InstantMs,
+): MemberStatus['spend'] {
+  const hasBudget = Object.values(budgets).some((budget) => budget !== null);
+  if (!hasBudget && spend.total.beganAt.month === 0) return null;
+  return {
+    hour_usd: spentIn(spend.total, 'hour', now),
+    day_usd: spentIn(spend.total, 'day', now),
+    month_usd: spentIn(spend.total, 'month', now),
+    reserved_usd: spend.reservedUsd,
+  };
+}
+
+/** Maximum models whose limits a pool stores. The one reported longest ago is dropped first. */
+const KEPT_MAX = 16;
+
+/** Minimum interval between writes. Callers of two accounts would otherwise cause a write per call. */
+const WRITTEN_EVERY_MS = 600_000;
+
+/** Maximum length of a stored model name. */
+const MODEL_MAX = 200;
+
+interface LimitsMemory {
+  recall(key: 'limits_seen'): string | null;
+  remember(key: 'limits_seen', value: string): void;
+}
+
+interface SeenLimit {
+  readonly upstream: string;
+  readonly model: string | null;
+  readonly limits: ReportedLimits;
+  /** When these values were first reported. */
+  readonly at: number;
+}
+
+/** The limits that upstreams reported in headers, by upstream and model. They survive a reset. */
+export class LimitsSeen {
+  readonly #store: LimitsMemory;
+  #seen: readonly SeenLimit[];
+  #writtenAt = -Infinity;
+  #isWritten = true;
+
+  constructor(store: LimitsMemory) {
+    this.#store = store;
+    const row = store.recall('limits_seen');
+    this.#seen = row === null ? [] : (JSON.parse(row) as SeenLimit[]);
+  }
+
+  /** Records the limits in the headers of an answer. They are written only if they changed, and at a limited rate. */
+  note(
+    { upstream, model: name }: { readonly upstream: string; readonly model: string | null },
+    hints: readonly LimitHint[],
+    now: InstantMs,
+  ): void {
+    if (hints.length === 0) return;
+    const limits = limitsReported(hints);
+    if (Object.keys(limits).length === 0) return;
+    const model = name?.slice(0, MODEL_MAX) ?? null;
+    const isOf = (one: SeenLimit): boolean => one.upstream === upstream && one.model === model;
+    const known = this.#seen.find(isOf);
+    if (known === undefined || !areSameLimits(known.limits, limits)) {
+      const rest = this.#seen.filter((one) => !isOf(one));
+      this.#seen = [...rest, { upstream, model, limits, at: now }].slice(-KEPT_MAX);
+      this.#isWritten = false;
+    }
+    if (this.#isWritten || now < this.#writtenAt + WRITTEN_EVERY_MS) return;
+    this.#store.remember('limits_seen', JSON.stringify(this.#seen));
+    this.#writtenAt = now;
+    this.#isWritten = true;
+  }
+
+  /** Returns the limits for the status, or nothing if none were reported. */
+  status(): { readonly limits_seen?: readonly LimitsSeenStatus[] } {
+    if (this.#seen.length === 0) return {};
+    const limits_seen = this.#seen.map(({ at, ...one }) => ({
+      ...one,
+      at: new Date(at).toISOString(),
+    }));
+    return { limits_seen };
+  }
 }

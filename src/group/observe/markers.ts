@@ -8,7 +8,7 @@ import { slotsMaxNow } from '../../core/parts/ceiling.ts';
 import type { GroupEvent } from '../../core/events.ts';
 import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
 import type { GroupState } from '../../core/state.ts';
-import type { Tables } from '../tables.ts';
+import type { Tables } from '../store.ts';
 import { shownScope } from './scope-status.ts';
 
 /** The controls of a member after the previous event. */

@@ -1,6 +1,6 @@
 import type { PoolPreview } from '../../contract/rpc/change-preview.ts';
 import type { PoolReport, WatchRequest } from '../../contract/rpc/feed-rpc.ts';
-import type { PeriodCosts } from '../../contract/rpc/costs-rpc.ts';
+import type { PeriodCosts, ReportedCosts } from '../../contract/rpc/costs-rpc.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import type { CallQuery, CallsFound } from '../../contract/calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
@@ -12,18 +12,24 @@ import type { Warning } from '../../contract/warnings.ts';
 import { isSplit } from '../../core/members.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
+import { attemptOf } from '../../core/stats.ts';
+import { latestFirst, type Decision } from '../../core/parts/decision-log.ts';
+import type { Controls } from '../../core/controls.ts';
+import { joinCosts, totalOf, type DayCosts } from '../../core/parts/costs.ts';
+import { dateOf, daysOf, periodsAt } from '../../history/periods.ts';
 import type { AcquireCalls } from '../acquire-calls.ts';
 import type { PoolIdentity } from '../definition.ts';
 import type { DirectoryLink } from '../directory-link.ts';
 import type { Idleness } from '../idleness.ts';
 import type { Shell } from '../shell.ts';
-import { CallerView } from './caller-calls.ts';
-import type { CostView } from './cost-view.ts';
-import { decisionInfos } from './decisions.ts';
-import type { LimitsSeen } from './limits-seen.ts';
+import type { CostRows } from '../bound-store.ts';
+import { CallerView, leaseInfos, poolDetail, poolStatus, waiterInfos } from './status.ts';
+import type { LimitsSeen } from './limit-status.ts';
 import type { Observation } from './observation.ts';
 import { poolPreview } from './preview.ts';
-import { leaseInfos, poolDetail, poolStatus, waiterInfos } from './status.ts';
+import { shownScope } from './scope-status.ts';
+
+/** What readers get of a pool: its status, decisions and costs. */
 
 interface PoolViewParts {
   readonly shell: Shell;
@@ -152,4 +158,94 @@ export class PoolView {
     const status = poolStatus(identity, link.definition, this.#state, seen, now);
     return { ...status, ...limitsSeen.status() };
   }
+}
+
+/** Lists the remembered decisions of one pool that match a filter, latest first. */
+function decisionInfos({ decisions }: GroupState, filter: DecisionFilter): DecisionInfo[] {
+  const { ids, fromMs = -Infinity, toMs = Infinity, decided, limit = Infinity } = filter;
+  const wanted = ids === undefined ? null : new Set(ids);
+  return latestFirst(decisions)
+    .filter(
+      (each) =>
+        each.decidedAt >= fromMs &&
+        each.decidedAt < toMs &&
+        (decided === undefined || each.decided === decided) &&
+        (wanted === null || wanted.has(each.leaseId) || wanted.has(each.ticket.id)),
+    )
+    .slice(0, limit)
+    .map(infoOf);
+}
+
+function infoOf(decision: Decision): DecisionInfo {
+  const { ticket, leaseId, arrivedAt, decidedAt, upstreamSignal, endedAt } = decision;
+  const { tenant, agent, upstream, model, kind } = ticket.holder;
+  return {
+    lease: leaseId,
+    ...(kind === undefined ? {} : { kind }),
+    ticket: ticket.id,
+    attempt: attemptOf(leaseId),
+    lane: ticket.lane,
+    tenant,
+    agent,
+    upstream,
+    model,
+    slots: ticket.slots,
+    arrived_at: new Date(arrivedAt).toISOString(),
+    decided_at: new Date(decidedAt).toISOString(),
+    waited_ms: Math.max(0, decidedAt - arrivedAt),
+    position_at_arrival: decision.positionAtArrival,
+    waited_for: decision.waitedFor,
+    ...(decision.scope !== undefined && { scope: shownScope(decision.scope) }),
+    outcome: decision.decided,
+    ...(decision.placed === null ? {} : { placed: decision.placed }),
+    rejection: decision.rejection,
+    upstream_status: decision.upstreamStatus,
+    upstream_said: upstreamSignal?.kind ?? null,
+    upstream_retry_after_ms: upstreamSignal?.retryAfterMs ?? null,
+    ended: decision.ended,
+    held_ms: endedAt === null ? null : endedAt - decidedAt,
+  };
+}
+
+/** Reads a pool's costs: past days from their rows, others from memory. */
+export class CostView {
+  readonly #controls: Pick<Controls, 'costs'>;
+  readonly #rows: CostRows;
+
+  constructor(controls: Pick<Controls, 'costs'>, rows: CostRows) {
+    this.#controls = controls;
+    this.#rows = rows;
+  }
+
+  /** Returns the costs of a day or month by its name. An invalid name has no costs. */
+  of(period: string): PeriodCosts {
+    const range = daysOf(period);
+    if (range === null) return { lines: [], rest: null, days: [] };
+    return sumUp(this.#between(range.from, range.to));
+  }
+
+  /**
+   * Returns the costs for the directory to store, as JSON: the current and the previous day and month. Returns null if
+   * the pool never had any.
+   */
+  report(now: InstantMs): string | null {
+    if (this.#controls.costs.today === null) return null;
+    const all = Object.values(periodsAt(now)).map((period) => [period, this.of(period)] as const);
+    const report: ReportedCosts = Object.fromEntries(all.filter(([, { days }]) => days.length > 0));
+    return JSON.stringify(report);
+  }
+
+  #between(from: number, to: number): DayCosts[] {
+    const { closed, today } = this.#controls.costs;
+    const unwritten = today === null ? closed : [...closed, today];
+    return [
+      ...this.#rows.read(from, to),
+      ...unwritten.filter(({ day }) => day >= from && day <= to),
+    ];
+  }
+}
+
+function sumUp(days: readonly DayCosts[]): PeriodCosts {
+  const sums = days.map((each) => ({ date: dateOf(each.day), ...totalOf(each) }));
+  return { ...joinCosts(days), days: sums };
 }

@@ -14,7 +14,7 @@ import { noPrefetching } from '../../core/parts/prefetches.ts';
 import { Tombstones } from '../../core/parts/tombstones.ts';
 import { emptyDecisionLog } from '../../core/parts/decision-log.ts';
 import { definitionFrom, settingsOf } from '../definition.ts';
-import { budgetSpent } from './stops.ts';
+import { budgetSpent } from './status.ts';
 
 /**
  * Applies a change to a copy of the state and counts what the core would do, so the result includes all lanes, shares

@@ -1,6 +1,6 @@
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { ScopeFields, ScopeKind } from '../../contract/scope.ts';
-import type { MemberStatus, PoolStatus, ScopeStatus } from '../../contract/status.ts';
+import type { MemberStatus, PoolStatus, ScopeStatus, PauseStatus } from '../../contract/status.ts';
 import { blockOf, memberBlockOf } from '../../core/capacity.ts';
 import type { ScopeLimiter } from '../../core/limiter.ts';
 import type { Member } from '../../core/member.ts';
@@ -11,7 +11,9 @@ import type { GroupState } from '../../core/state.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { ALL_CALLS, isSameScope, type Scope } from '../../core/words/scope.ts';
 import { joinScopes, scopeKindOf } from '../../routing/scopes-shown.ts';
-import { pauseStatus } from './pause-status.ts';
+import { isPaused, nextProbeAt, type Pause } from '../../core/parts/pause.ts';
+
+/** Scopes and pauses of a pool in its status. */
 
 export function shownScope({ model, tier, credential }: Scope): ScopeFields {
   return { model, service_tier: tier, credential };
@@ -104,4 +106,34 @@ function statusOf(limiter: ScopeLimiter, queued: number, now: InstantMs): ScopeS
 
 function isoOf(at: InstantMs): string {
   return new Date(at).toISOString();
+}
+
+interface Paused {
+  readonly paused_until: string | null;
+  readonly pause?: PauseStatus;
+}
+
+/** Shows the pause of an upstream: its end, the upstream's message, and the next probe. */
+export function pauseStatus(pause: Pause, now: InstantMs): Paused {
+  if (!isPaused(pause, now)) return { paused_until: null };
+  const probeAt = nextProbeAt(pause);
+  return {
+    paused_until: new Date(pause.until).toISOString(),
+    pause: {
+      message: pause.words,
+      probe_at: probeAt === null ? null : new Date(probeAt).toISOString(),
+    },
+  };
+}
+
+/** The same for a group with members: the pause that ends first, if all members are stopped. */
+export function pauseOfMembers(
+  pauses: readonly Pause[],
+  isStopped: boolean,
+  now: InstantMs,
+): Paused {
+  const [first] = pauses
+    .filter((pause) => isPaused(pause, now))
+    .toSorted((a, b) => a.until - b.until);
+  return first === undefined || !isStopped ? { paused_until: null } : pauseStatus(first, now);
 }

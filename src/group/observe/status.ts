@@ -1,21 +1,33 @@
 import { GAUGES } from '../../contract/gauges.ts';
-import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
+import type {
+  LeaseInfo,
+  PoolStatus,
+  WaiterInfo,
+  RateStatus,
+  UpstreamCallsStatus,
+} from '../../contract/status.ts';
 import { DETAIL_ROWS_MAX, type PoolDetail } from '../../contract/rpc/feed-rpc.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
-import { cooldownInForceMs, heldByCalls } from '../../core/capacity.ts';
+import { cooldownInForceMs, heldByCalls, blockOf, isHeldByRates } from '../../core/capacity.ts';
 import { probableOrder } from '../../core/forecast.ts';
 import { laneLength, queueLength, type Waiter } from '../../core/parts/queue.ts';
 import { waitsFor } from '../../core/placing.ts';
 import { capOf } from '../../core/order.ts';
 import type { GroupState } from '../../core/state.ts';
 import { outlookOf, stalledMs, waitReason } from '../../core/wait-reason.ts';
+import { isSplit } from '../../core/members.ts';
+import { periodBegin, PERIODS, spentIn, type Period } from '../../core/parts/spend.ts';
+import type { BudgetSettings } from '../../core/words/limits.ts';
+import { rateStatuses } from '../../routing/group-limits.ts';
+import { memberIdOf } from '../../contract/config/members.ts';
+import type { UpstreamCallCounts } from '../../core/parts/upstream-calls.ts';
+import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import type { Definition, PoolIdentity } from '../definition.ts';
 import { counterReader } from './counters.ts';
-import { limitStatus } from './limit-status.ts';
-import { membersStatus } from './member-status.ts';
+import { limitStatus, membersStatus } from './limit-status.ts';
 import { scopesStatus, shownScope } from './scope-status.ts';
-import { stopsOf } from './stops.ts';
-import { upstreamsStatus } from './upstream-status.ts';
+
+/** The status of a pool, its parts about stops and upstreams, and its view for callers. */
 
 const readCounters = counterReader(GAUGES);
 
@@ -172,4 +184,153 @@ export function poolDetail(state: GroupState, now: InstantMs): PoolDetail {
     leasesTotal: state.leases.size,
     waitersTotal: queueLength(state.queue),
   };
+}
+
+/** Returns the limits other than slots that keep calls out of a pool. */
+function stopsOf(
+  state: GroupState,
+  now: InstantMs,
+): Pick<PoolStatus, 'budget_spent' | 'rate_used_up'> {
+  return { budget_spent: budgetSpent(state, now), rate_used_up: rateUsedUp(state, now) };
+}
+
+/**
+ * Returns the budget that is spent or had no room for the last call. It applies until its period ends, or until the
+ * budget is raised or removed.
+ */
+export function budgetSpent(state: GroupState, now: InstantMs): PoolStatus['budget_spent'] {
+  const { settings, controls, budgetStop: stop } = state;
+  const { spend } = controls;
+  const limits = limitsUsd(settings.budgets);
+  const spent = PERIODS.findLast((period) => {
+    const limit = limits[period];
+    return limit !== null && spentIn(spend.total, period, now) >= limit;
+  });
+  if (spent !== undefined) return { window: spent, limit_usd: limits[spent] ?? 0 };
+  if (stop === null || periodBegin(stop.window, now) > stop.at) return null;
+  // It may be the budget of a member.
+  const holders = isSplit(state) ? [state, ...state.serving] : [state];
+  const isInForce = holders.some(({ settings: { budgets } }) => {
+    const limit = limitsUsd(budgets)[stop.window];
+    return limit !== null && limit <= stop.limitUsd;
+  });
+  return isInForce ? { window: stop.window, limit_usd: stop.limitUsd } : null;
+}
+
+function limitsUsd(budgets: BudgetSettings): Readonly<Record<Period, number | null>> {
+  return { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
+}
+
+/**
+ * Returns the rate limit with nothing left. If the next waiter waits only for time, returns the one with the least
+ * left.
+ */
+function rateUsedUp(state: GroupState, now: InstantMs): string | null {
+  const ledgers = isSplit(state) ? [state, ...state.serving] : [state];
+  const rates = ledgers.flatMap(({ controls, settings }) =>
+    Object.entries(rateStatuses(controls.rates, settings.rates, now)),
+  );
+  const [least] = rates.toSorted(([, a], [, b]) => partOf(a) - partOf(b));
+  if (least === undefined || blockOf(state.serving, now) !== null) return null;
+  const isWaitedFor = queueLength(state.queue) > 0 && isHeldByRates(state) && partOf(least[1]) < 1;
+  const ofAll = isSplit(state)
+    ? Object.entries(rateStatuses(state.controls.rates, state.settings.rates, now))
+    : rates;
+  return isWaitedFor ? least[0] : (ofAll.find(([, { left }]) => left < 1)?.[0] ?? null);
+}
+
+function partOf({ limit, left }: RateStatus): number {
+  return limit <= 0 ? 0 : left / limit;
+}
+
+/** Returns the calls to each upstream. Several members of one upstream are shown in the status of members. */
+function upstreamsStatus(
+  { config }: Definition,
+  state: GroupState,
+  now: InstantMs,
+): Pick<PoolStatus, 'upstreams'> {
+  const inFlight = new Map<string, number>();
+  for (const { phase, member, holder } of state.leases.values()) {
+    if (phase === 'cooling') continue;
+    const place = isSplit(state) ? member : holder.upstream;
+    inFlight.set(place, (inFlight.get(place) ?? 0) + 1);
+  }
+  const ofMembers = new Map(
+    (config?.members ?? []).map((each) => [String(memberIdOf(each)), each.upstream]),
+  );
+  const places = new Set([...state.upstreams.keys(), ...inFlight.keys()]);
+  return {
+    upstreams: [...places].map((place) => ({
+      id: ofMembers.get(place) ?? place,
+      in_flight: inFlight.get(place) ?? 0,
+      ...reported(state.upstreams.get(place), now),
+    })),
+  };
+}
+
+type UpstreamReport = Omit<UpstreamCallsStatus, 'id' | 'in_flight'>;
+
+function reported(there: UpstreamCallCounts | undefined, now: InstantMs): UpstreamReport {
+  if (there === undefined) {
+    const nothing = { day_granted: 0, day_refusals: {}, spend: null, last_refusals: [] };
+    return { last_call_at: isoOf(now), ...nothing };
+  }
+  const { lastAt, day, granted, refused, spent, lastRefusals } = there;
+  const isToday = day >= periodBegin('day', now);
+  return {
+    last_call_at: isoOf(lastAt),
+    day_granted: isToday ? granted : 0,
+    day_refusals: isToday ? { ...refused } : {},
+    spend:
+      spent.beganAt.month === 0
+        ? null
+        : { day_usd: spentIn(spent, 'day', now), month_usd: spentIn(spent, 'month', now) },
+    last_refusals: Object.entries(lastRefusals).map(([kind, last]) => ({
+      kind,
+      at: isoOf(last.at),
+      retry_after_ms: last.retryAfterMs,
+      model: last.model,
+      ...(last.status !== undefined && { status: last.status }),
+      ...(last.words !== undefined && { message: last.words }),
+    })),
+  };
+}
+
+function isoOf(at: InstantMs): string {
+  return new Date(at).toISOString();
+}
+
+/** Minimum interval at which the queue is sorted for callers, because they may ask at any rate. */
+const ORDERED_EVERY_MS = 1_000;
+
+/** Returns callers' own calls in a pool. */
+export class CallerView {
+  #orderedAt = -Infinity;
+  #infos = new Map<string, WaiterInfo>();
+
+  /** Returns the calls of one caller. Places in the queue may be a second old. */
+  callsOf(caller: string, state: GroupState, now: InstantMs): Omit<CallerCalls, 'status'> {
+    const held = [...state.leases.values()].filter(
+      ({ holder, phase }) => holder.caller === caller && phase !== 'cooling',
+    );
+    const tickets = [...state.queue.byTicket.values()]
+      .filter(({ ticket }) => ticket.holder.caller === caller)
+      .map(({ ticket }) => ticket.id);
+    return {
+      in_flight: held.length,
+      slots_in_use: held.reduce((slots, lease) => slots + lease.slots, 0),
+      waiters: tickets.length === 0 ? [] : this.#waiters(tickets, state, now),
+    };
+  }
+
+  #waiters(tickets: readonly string[], state: GroupState, now: InstantMs): WaiterInfo[] {
+    const isOld = now - this.#orderedAt >= ORDERED_EVERY_MS;
+    if (isOld || tickets.some((ticket) => !this.#infos.has(ticket))) {
+      this.#infos = new Map(waiterInfos(state, now).map((info) => [info.ticket, info]));
+      this.#orderedAt = now;
+    }
+    return tickets
+      .flatMap((ticket) => this.#infos.get(ticket) ?? [])
+      .toSorted((a, b) => a.position - b.position);
+  }
 }

@@ -15,8 +15,7 @@ import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import type { GroupStore } from '../store.ts';
 import { scopeWords } from '../../routing/scopes-shown.ts';
 import { boundedScope, LessonWarnings, type LessonScope } from './lesson-warnings.ts';
-import { LimitSteps } from './limit-steps.ts';
-import { NearLimit } from './near-limit.ts';
+import { LimitSteps, NearLimit } from './limit-warnings.ts';
 
 /** Maximum warnings that are kept for the dashboard. The oldest are dropped first. */
 const KEPT_MAX = 100;

@@ -7,7 +7,7 @@ import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
 const breakingWorker = changedWorker(
-  'group/observe/violation-log.ts',
+  'group/observe/lesson-warnings.ts',
   'ViolationLog',
   `const { note } = ViolationLog.prototype;
 ViolationLog.prototype.note = function (violations, ...rest) {

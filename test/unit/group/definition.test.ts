@@ -4,7 +4,7 @@ import { groupSchema } from '../../../src/contract/config/group.ts';
 import { ownSecretsOf } from '../../../src/directory/changes.ts';
 import { BREAKER_DEFAULTS } from '../../../src/core/words/member.ts';
 import { definitionFrom, settingsOf } from '../../../src/group/definition.ts';
-import { WAITERS_MAX_CLOUDFLARE, waitersMax } from '../../../src/group/waiters-max.ts';
+import { WAITERS_MAX_CLOUDFLARE, waitersMax } from '../../../src/group/parked.ts';
 
 function settingsFrom(config: unknown) {
   const pushed = {

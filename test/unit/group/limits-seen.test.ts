@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LimitsSeen } from '../../../src/group/observe/limits-seen.ts';
+import { LimitsSeen } from '../../../src/group/observe/limit-status.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import type { LimitHint } from '../../../src/core/words/signal.ts';
 

@@ -5,7 +5,7 @@ import { emptyDecisionLog, type Decision } from '../../../src/core/parts/decisio
 import type { ReportedCalls } from '../../../src/core/parts/prefetches.ts';
 import type { InstantMs } from '../../../src/core/words/ids.ts';
 import type { GroupState } from '../../../src/core/state.ts';
-import { MinuteTenants } from '../../../src/group/observe/minute-tenants.ts';
+import { MinuteTenants } from '../../../src/group/observe/call-line.ts';
 
 const NOW = 60_000 as InstantMs;
 const IDLE = { leases: new Map() } as unknown as GroupState;

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
-import { Presence } from '../../../src/group/presence.ts';
+import { Presence } from '../../../src/group/idleness.ts';
 import { onTimer } from '../../../src/runtime/clock.ts';
 import { windowMsOf } from '../../../src/runtime/deployment.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { after } from '../../../src/core/words/ids.ts';
 import { emptyTotals } from '../../../src/core/parts/totals.ts';
-import { ViolationLog } from '../../../src/group/observe/violation-log.ts';
+import { ViolationLog } from '../../../src/group/observe/lesson-warnings.ts';
 import { START } from '../../support/core-builders.ts';
 
 const lines: unknown[] = [];

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { WakeTimer } from '../../../src/group/wake-timer.ts';
+import { WakeTimer } from '../../../src/group/batch.ts';
 import { Timers } from '../../../src/runtime/clock.ts';
 
 beforeEach(() => {

@@ -6,7 +6,7 @@ import {
   budgetSpent,
   dayNear,
   daySpent,
-} from '../../../src/group/observe/limit-words.ts';
+} from '../../../src/group/observe/limit-warnings.ts';
 import { IMPLICIT, instant, memberId } from '../../../src/core/words/ids.ts';
 
 const until = instant(Date.UTC(2026, 10, 25));

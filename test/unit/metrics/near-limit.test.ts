@@ -1,7 +1,7 @@
 /** When a pool has been near its limit for a minute, however few slots it has. */
 import { describe, expect, it } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
-import { NearLimit } from '../../../src/group/observe/near-limit.ts';
+import { NearLimit } from '../../../src/group/observe/limit-warnings.ts';
 
 /** Slots in use, and for how many milliseconds. */
 type NearLimitSpan = readonly [inUse: number, ms: number];

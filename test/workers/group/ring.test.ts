@@ -3,10 +3,8 @@ import { expect, it } from 'vitest';
 import { emptyControls } from '../../../src/core/controls.ts';
 import { emptyBound, issue, type BoundRow } from '../../../src/core/parts/bound.ts';
 import { IMPLICIT, instant, leaseId, type LeaseId } from '../../../src/core/words/ids.ts';
-import { CostRows } from '../../../src/group/cost-rows.ts';
-import { BoundStore } from '../../../src/group/bound-store.ts';
-import { GroupStore } from '../../../src/group/store.ts';
-import { Tables } from '../../../src/group/tables.ts';
+import { CostRows, BoundStore } from '../../../src/group/bound-store.ts';
+import { GroupStore, Tables } from '../../../src/group/store.ts';
 import { inside } from '../support/pool.ts';
 
 const START = 1_000_000_000;

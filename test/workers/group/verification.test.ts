@@ -9,7 +9,7 @@ import { OVERFLOW_PARTITION, poolName } from '../../../src/contract/pool-name.ts
 import { SERVED } from '../../../src/core/words/signal.ts';
 import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
-import { VerifiedPools, SHARING_MAX } from '../../../src/group/verified-pools.ts';
+import { VerifiedPools, SHARING_MAX } from '../../../src/group/verification.ts';
 import { VERIFICATIONS_MAX, TrialsObject } from '../../../src/group/trials-object.ts';
 import { heldBy, inside, NO_COOLDOWN, nothingLeaks, pool, request } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';

@@ -4,7 +4,7 @@ import type { CallQuery, StoredCall } from '../../../src/contract/calls.ts';
 import type { RequestFields } from '../../support/requests.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
 import { CALLS_A_ROW } from '../../../src/group/observe/call-log.ts';
-import { CALL_ROWS_MAX } from '../../../src/group/observe/call-rows.ts';
+import { CALL_ROWS_MAX } from '../../../src/group/observe/rows.ts';
 import {
   crashPool,
   heldBy,

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { MINUTE_MS, QUARTER_MS, type HistoryPoint } from '../../../src/contract/history.ts';
 import { emptyCounts } from '../../../src/core/parts/histogram.ts';
-import { HistoryRows } from '../../../src/group/observe/history-rows.ts';
-import { Tables } from '../../../src/group/tables.ts';
+import { HistoryRows } from '../../../src/group/observe/rows.ts';
+import { Tables } from '../../../src/group/store.ts';
 import { inside } from '../support/pool.ts';
 
 const DAY_MS = 86_400_000;

@@ -5,7 +5,7 @@ import { NEVER } from '../../../src/core/state.ts';
 import { after } from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { History } from '../../../src/group/observe/history.ts';
-import type { HistoryRows } from '../../../src/group/observe/history-rows.ts';
+import type { HistoryRows } from '../../../src/group/observe/rows.ts';
 import { Warnings } from '../../../src/group/observe/warnings.ts';
 import type { GroupStore } from '../../../src/group/store.ts';
 import { TestGroup } from '../../support/core-builders.ts';

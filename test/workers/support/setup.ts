@@ -38,7 +38,7 @@ if (scope.runtimeState === undefined) {
 }
 
 // After the reset, so that the Worker's modules are those that its tests import.
-const { ViolationLog } = await import('../../../src/group/observe/violation-log.ts');
+const { ViolationLog } = await import('../../../src/group/observe/lesson-warnings.ts');
 const { failByViolations, noteViolation } = await import('../../support/violations.ts');
 
 // oxlint-disable-next-line typescript/unbound-method -- called with its object below

@@ -9,7 +9,9 @@ import type { GroupState } from '../../core/state.ts';
 import { IMPLICIT, instant, type InstantMs, type MemberId } from '../../core/words/ids.ts';
 import type { BudgetSettings } from '../../core/words/limits.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
-import { budgetNear, budgetRefused, budgetSpent, dayNear, daySpent } from './limit-words.ts';
+import { dollars } from '../../core/words/figures.ts';
+
+/** Warnings of limits that are nearly or fully used: budgets, limits per day, and slots. */
 
 /** Percentages of a budget or a daily limit at which warnings are raised, highest first. */
 const STEPS = [100, 80, 50] as const;
@@ -207,4 +209,159 @@ function stepAt(part: number): LimitStep | null {
 function budgetOf(budgets: BudgetSettings, period: Period): number | null {
   const { perHourUsd: hour, perDayUsd: day, perMonthUsd: month } = budgets;
   return { hour, day, month }[period];
+}
+
+interface BudgetUsed {
+  /** The member with the budget. The implicit member stands for the whole pool. */
+  readonly member: MemberId;
+  readonly period: Period;
+  readonly spentUsd: number;
+  readonly ofUsd: number;
+  readonly endsAt: InstantMs;
+}
+
+/** The state of a daily limit of requests or tokens. */
+interface DayUsed {
+  readonly member: MemberId;
+  readonly of: 'requests' | 'tokens';
+  readonly used: number;
+  readonly limit: number;
+  /** When the oldest usage stops counting. */
+  readonly leavesAt: InstantMs;
+}
+
+export function budgetNear(used: BudgetUsed, percent: number): Raised {
+  const message = `${percent} % of ${nameOf(used)} is spent (${amounts(used)}). It resets at ${timeOf(used.endsAt)}.`;
+  return { kind: 'budget_near', ...about(used), message, figures: figuresOf(used, percent) };
+}
+
+export function budgetSpent(used: BudgetUsed, isDryRun: boolean): Raised {
+  const calls = isDryRun ? 'Calls would be rejected' : 'Calls are rejected';
+  const message = `All of ${nameOf(used)} is spent (${amounts(used)}). ${calls} until ${timeOf(used.endsAt)}.`;
+  return { kind: 'budget_spent', ...about(used), message, figures: figuresOf(used, 100) };
+}
+
+/** Warns that a call did not fit into the rest of a budget. */
+export function budgetRefused(used: BudgetUsed, reservedUsd: number): Raised {
+  const { spentUsd, ofUsd, endsAt } = used;
+  const reserved =
+    reservedUsd > 0 ? `, and ${dollars(reservedUsd)} is reserved for calls in flight` : '';
+  const message = `A call did not fit into ${nameOf(used)} and was rejected: ${spentOf(used)}${reserved}. Similar calls are rejected until ${timeOf(endsAt)}.`;
+  const percent = ofUsd === 0 ? 100 : Math.floor((spentUsd / ofUsd) * 100);
+  const figures = { ...figuresOf(used, percent), reserved_usd: reservedUsd };
+  return { kind: 'budget_spent', ...about(used), message, figures };
+}
+
+export function dayNear(used: DayUsed, percent: number): Raised {
+  const message = `${percent} % of ${dayName(used)} is used (${dayAmounts(used)}). The oldest ${used.of} stop counting at ${timeOf(used.leavesAt)}.`;
+  return { kind: 'day_limit_near', ...about(used), message, figures: dayFigures(used, percent) };
+}
+
+export function daySpent(used: DayUsed): Raised {
+  const message = `All of ${dayName(used)} is used (${dayAmounts(used)}). Calls are queued until the oldest ${used.of} stop counting, from ${timeOf(used.leavesAt)} on.`;
+  return { kind: 'day_limit_spent', ...about(used), message, figures: dayFigures(used, 100) };
+}
+
+function about({ member }: { readonly member: MemberId }): Pick<Raised, 'member'> {
+  return member === IMPLICIT ? {} : { member };
+}
+
+function ofMember({ member }: { readonly member: MemberId }): string {
+  return member === IMPLICIT ? '' : ` of member \`${member}\``;
+}
+
+function nameOf(used: BudgetUsed): string {
+  return `the budget for this ${used.period}${ofMember(used)}`;
+}
+
+function amounts({ spentUsd, ofUsd }: BudgetUsed): string {
+  return `${dollars(spentUsd)} of ${dollars(ofUsd)}`;
+}
+
+/** Describes the spent part. "None" is clearer than an amount of $0. */
+function spentOf(used: BudgetUsed): string {
+  const { spentUsd, ofUsd } = used;
+  return spentUsd === 0 ? `none of ${dollars(ofUsd)} is spent` : `${amounts(used)} is spent`;
+}
+
+function figuresOf({ spentUsd, ofUsd, endsAt }: BudgetUsed, percent: number): Raised['figures'] {
+  return { percent, spent_usd: spentUsd, budget_usd: ofUsd, until_ms: endsAt };
+}
+
+function dayName(used: DayUsed): string {
+  return `the 24-hour limit of ${used.of}${ofMember(used)}`;
+}
+
+function dayAmounts({ used, limit }: DayUsed): string {
+  return `${Math.round(used).toLocaleString('en')} of ${limit.toLocaleString('en')}`;
+}
+
+function dayFigures({ used, limit, leavesAt }: DayUsed, percent: number): Raised['figures'] {
+  return { percent, used: Math.round(used), limit, until_ms: leavesAt };
+}
+
+function timeOf(at: InstantMs): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+const NEAR_MS = 60_000;
+
+/**
+ * Tolerance of the mean, as a part of the limit and in slots. Between two calls of a caller its slot is free for a
+ * moment.
+ */
+const NEAR_TOLERANCE = 0.005;
+const SLOTS_MISSED_MAX = 0.5;
+
+/** A period that began near the limit. */
+interface Stretch {
+  readonly since: InstantMs;
+  readonly limit: number;
+  /** Slots in use, multiplied by their time in milliseconds. */
+  slotMs: number;
+  /** Slots in use since `at`. */
+  inUse: number;
+  at: InstantMs;
+}
+
+/**
+ * Detects that a part of the limit was in use for a minute on average. It uses the mean because in a small pool each
+ * ended call leaves the range until its slot is taken again.
+ */
+export class NearLimit {
+  /** null while the pool is not near its limit. */
+  #stretch: Stretch | null = null;
+
+  /**
+   * Records the slots in use after an event. Returns their mean when a minute near the limit has passed, otherwise
+   * null.
+   */
+  note(inUse: number, limit: number, warnAt: number | null, now: InstantMs): number | null {
+    if (warnAt === null || limit <= 0) {
+      this.#stretch = null;
+      return null;
+    }
+    const wanted = warnAt * limit - Math.min(NEAR_TOLERANCE * limit, SLOTS_MISSED_MAX);
+    const mean = this.#extend(inUse, limit, wanted, now);
+    if (this.#stretch === null && inUse >= wanted) {
+      this.#stretch = { since: now, limit, slotMs: 0, inUse, at: now };
+    }
+    return mean;
+  }
+
+  #extend(inUse: number, limit: number, wanted: number, now: InstantMs): number | null {
+    const stretch = this.#stretch;
+    if (stretch === null) return null;
+    stretch.slotMs += stretch.inUse * (now - stretch.at);
+    stretch.inUse = inUse;
+    stretch.at = now;
+    const lengthMs = now - stretch.since;
+    const isOver = lengthMs >= NEAR_MS;
+    // Even a full remainder of the minute cannot raise the mean to the threshold.
+    const isLost = stretch.slotMs + limit * (NEAR_MS - lengthMs) < wanted * NEAR_MS;
+    if (isOver || isLost || stretch.limit !== limit) this.#stretch = null;
+    if (!isOver || stretch.limit !== limit) return null;
+    const mean = stretch.slotMs / lengthMs;
+    return mean >= wanted ? mean : null;
+  }
 }

@@ -1,16 +1,24 @@
 import { BoundedMap, BoundedSet } from '../core/parts/bounded-map.ts';
-import type { AcquireAnswer, ReplacedInstance, ResumeAnswer } from '../contract/rpc/group-rpc.ts';
+import type {
+  AcquireAnswer,
+  ReplacedInstance,
+  ResumeAnswer,
+  RenewAnswer,
+} from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
 import type { QueuePosition } from '../core/parts/decision-log.ts';
 import { attemptOf, ticketOf, type LeaseId, type TicketId } from '../core/words/ids.ts';
 import type { Rejection } from '../core/words/rejection.ts';
-import { RETRY_AFTER_MAX_MS } from '../core/words/settings.ts';
+import { RETRY_AFTER_MAX_MS, RENEW_EVERY_MS } from '../core/words/settings.ts';
+import type { Env } from '../env.ts';
+
+/** Calls and renewals that wait in memory for their answer, and how many may. */
 
 type ParkedAnswer = AcquireAnswer | ResumeAnswer;
 type Resolve = (answer: ParkedAnswer) => void;
 
 /** An effect that answers a ticket's parked call and needs nothing else. */
-export type AnsweringEffect = Extract<
+type AnsweringEffect = Extract<
   Effect,
   { kind: 'pending' | 'reject' | 'declined' | 'gone' | 'moved' | 'unread' }
 >;
@@ -40,19 +48,19 @@ export class ParkedAcquires {
   /** The next attempt of each ticket whose lease was returned unused, so that the ticket may wait again. */
   readonly #nextAttempts: BoundedMap<TicketId, number>;
 
-  /** @param waitersMax maximum waiters. As many ends may be unreported. */
+  /** @param max maximum waiters. As many ends may be unreported. */
   constructor(
     configVersion: () => number,
     rates: () => RefusedRates,
     nextAttachment: () => number,
-    waitersMax: number,
+    max: number,
   ) {
     this.#configVersion = configVersion;
     this.#rates = rates;
     this.#nextAttachment = nextAttachment;
-    this.#dismissed = new BoundedSet(waitersMax);
-    this.#missed = new BoundedMap(waitersMax);
-    this.#nextAttempts = new BoundedMap(waitersMax);
+    this.#dismissed = new BoundedSet(max);
+    this.#missed = new BoundedMap(max);
+    this.#nextAttempts = new BoundedMap(max);
   }
 
   /** The call that is parked for a ticket now. A superseding call answers it. */
@@ -168,4 +176,60 @@ export class ParkedAcquires {
   #rejected(rejection: Rejection): AcquireAnswer {
     return { kind: 'rejected', rejection, configVersion: this.#configVersion(), ...this.#rates() };
   }
+}
+
+interface ParkedRenewal {
+  readonly dueAt: number;
+  readonly answer: (answer: RenewAnswer) => void;
+}
+
+/**
+ * Parks renewals of leases or prefetched slots until the next one is due. If a slot is revoked, its holder is notified
+ * at once through the parked call. Otherwise the answer is a time signal, so holders need no timer.
+ */
+export class Renewals {
+  readonly #everyMs: number;
+  /** In due order, because all are parked for the same time. */
+  readonly #parked = new Map<LeaseId, ParkedRenewal>();
+
+  constructor(everyMs = RENEW_EVERY_MS) {
+    this.#everyMs = everyMs;
+  }
+
+  park(leaseId: LeaseId, now: number): Promise<RenewAnswer> {
+    this.answer(leaseId, 'ok');
+    return new Promise((resolve) => {
+      this.#parked.set(leaseId, { dueAt: now + this.#everyMs, answer: resolve });
+    });
+  }
+
+  answer(leaseId: LeaseId, answer: RenewAnswer): void {
+    const parked = this.#parked.get(leaseId);
+    if (parked === undefined) return;
+    this.#parked.delete(leaseId);
+    parked.answer(answer);
+  }
+
+  answerDue(now: number): void {
+    for (const [leaseId, parked] of this.#parked) {
+      if (parked.dueAt > now) break;
+      this.answer(leaseId, 'ok');
+    }
+  }
+
+  nextDueAt(): number {
+    const [first] = this.#parked.values();
+    return first?.dueAt ?? Infinity;
+  }
+}
+
+/** Maximum waiters of a pool if Headgate is self-hosted. */
+export const WAITERS_MAX = 5_000;
+
+/** Maximum on Cloudflare, where an isolate has 128 MB. `design/performance.md` lists the memory of a parked call. */
+export const WAITERS_MAX_CLOUDFLARE = 2_000;
+
+/** Returns the maximum waiters of a pool, regardless of the configuration. */
+export function waitersMax({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>): number {
+  return bootId === undefined ? WAITERS_MAX_CLOUDFLARE : WAITERS_MAX;
 }
