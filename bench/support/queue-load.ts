@@ -8,7 +8,7 @@ import { ageOf } from '../../src/core/order.ts';
 import { enqueue, queueLength, resettle, type Waiter } from '../../src/core/parts/queue.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { WAITERS_MAX } from '../../src/group/parked.ts';
-import { emptyState } from '../../src/core/empty-state.ts';
+import { emptyState } from '../../src/core/recover.ts';
 import type { GroupState } from '../../src/core/state.ts';
 import { step } from '../../src/core/step.ts';
 import { LANES, type Ticket } from '../../src/core/words/ticket.ts';

@@ -1,4 +1,4 @@
-import { EJECTION_CAUSES } from '../core/words/member.ts';
+import { EJECTION_CAUSES } from '../core/words/settings.ts';
 import type { Attention } from '../contract/attention.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import type { Warning, WarningKind } from '../contract/warnings.ts';

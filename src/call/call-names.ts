@@ -4,7 +4,7 @@ import { estimateBody } from '../upstream/usage/estimate.ts';
 import { REQUEST_TYPE_HEADER, withTierHeaders } from '../providers/prices/tiers.ts';
 import type { ServiceTiers } from '../upstream/usage/tiers.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
-import type { RefusalScope, Scope } from '../core/words/scope.ts';
+import type { RefusalScope, Scope } from '../core/words/signal.ts';
 import { steadyClock } from '../runtime/clock.ts';
 import type { CallBody } from './body.ts';
 import { readBody } from './find-model.ts';

@@ -1,9 +1,5 @@
 import { BoundedMap } from '../core/parts/bounded-map.ts';
-import {
-  areSameLimits,
-  limitsReported,
-  type ReportedLimits,
-} from '../core/parts/reported-limits.ts';
+import { areSameLimits, limitsReported, type ReportedLimits } from '../core/parts/rate-limits.ts';
 import type { LimitHint, UpstreamSignal } from '../core/words/signal.ts';
 import { steadyClock } from '../runtime/clock.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '../routing/group-limits.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import type { CallEstimate, Settlement, TokenPrices } from '../core/words/usage.ts';
+import type { CallEstimate, Settlement, TokenPrices } from '../core/words/ticket.ts';
 import type { Placement } from '../routing/placement.ts';
 import { countedTokens, limitProfileFor } from '../providers/limits.ts';
 import type { LimitProfile } from '../providers/provider.ts';

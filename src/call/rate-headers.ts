@@ -1,5 +1,5 @@
 import type { AnswerHeaders } from '../contract/answer-headers.ts';
-import type { RateRoom } from '../core/parts/rate-room.ts';
+import type { RateRoom } from '../core/parts/rates.ts';
 
 /** The limits of requests. The others count tokens. */
 const OF_REQUESTS: ReadonlySet<RateRoom['name']> = new Set(['rpm', 'rpd']);

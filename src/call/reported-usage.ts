@@ -1,4 +1,4 @@
-import type { Bill, Settlement } from '../core/words/usage.ts';
+import type { Bill, Settlement } from '../core/words/ticket.ts';
 import type { MemberConfig } from '../contract/config/members.ts';
 import { costUsd, tierListOf, type Price } from '../providers/prices/price-table.ts';
 import { tierFactor, tiersInAnswer } from '../providers/prices/tiers.ts';

@@ -1,6 +1,6 @@
 import type { AnswerHeaders } from '../contract/answer-headers.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
-import type { RateRoom } from '../core/parts/rate-room.ts';
+import type { RateRoom } from '../core/parts/rates.ts';
 import type { Waited } from './acquire/waited.ts';
 
 export interface BodyRead {

@@ -1,4 +1,4 @@
-import type { CutReason } from '../core/words/cut.ts';
+import type { CutReason } from '../core/words/outcome.ts';
 import type { HoldLimits } from '../upstream/transfer/upload-pace.ts';
 import { rejected, type Rejected } from './result.ts';
 

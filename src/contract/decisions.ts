@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Decision, PassedOver, PlacedBy, WaitCause } from '../core/parts/decision-log.ts';
-import type { Rejection } from '../core/words/rejection.ts';
+import type { Rejection } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { LANES } from '../core/words/ticket.ts';
 import { holdKind } from './hold-kind.ts';

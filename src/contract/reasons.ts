@@ -1,4 +1,4 @@
-import type { Rejection } from '../core/words/rejection.ts';
+import type { Rejection } from '../core/words/outcome.ts';
 
 /** The machine-readable reason of a rejection by Headgate: the value of `headgate-reason`. */
 export type Reason =

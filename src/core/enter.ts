@@ -1,6 +1,6 @@
 import { after, instant, later, type InstantMs } from './words/ids.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
-import type { BusyCause, Rejection } from './words/rejection.ts';
+import type { BusyCause, Rejection } from './words/outcome.ts';
 import {
   agentAccount,
   agentKeyOf,
@@ -18,23 +18,25 @@ import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, passInDryRun, pump } from './grant.ts';
 import { strikeNextHolders } from './next-holders.ts';
 import { attach, claimGranted, freeForOtherKey } from './leases.ts';
-import { leave, reject, rejected } from './leave.ts';
-import { waitsForItself } from './nesting.ts';
-import { ageOf, expectedWaitMs } from './order.ts';
 import {
+  leave,
+  reject,
+  rejected,
   askForNames,
   declineInPlace,
   letGo,
   noteNamesRead,
   park,
   reportPosition,
-} from './parking.ts';
+} from './waiting.ts';
+import { waitsForItself } from './nesting.ts';
+import { ageOf, expectedWaitMs } from './order.ts';
 import { goesByNames, noteCall } from './scopes.ts';
 import { rejectionAtDoor, rejectionInQueue } from './rejections.ts';
 import type { GroupState } from './state.ts';
 import { noteRejectedAtDoor } from './stats.ts';
 import { hasEnded } from './orphaned.ts';
-import { waitReason } from './wait-reason.ts';
+import { waitReason } from './outlook.ts';
 
 type AcquireEvent = Extract<GroupEvent, { kind: 'acquire' }>;
 

@@ -6,8 +6,7 @@ import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from '.
 import { MINUTE_MS } from './parts/rate-limits.ts';
 import { requestsAtOnce } from './parts/rates.ts';
 import { blockOf, isHeldByRates, slotsLearned } from './capacity.ts';
-import { isSplit } from './members.ts';
-import { NEVER, type GroupState } from './state.ts';
+import { isSplit, NEVER, type GroupState } from './state.ts';
 
 /** Minimum weight of the newest sample in the mean hold. The first samples have equal weights. */
 const HOLD_SAMPLE_WEIGHT = 0.2;

@@ -1,11 +1,8 @@
-import type { CallNotes } from './words/call-notes.ts';
+import type { CallNotes, LeaseOutcome, Rejection } from './words/outcome.ts';
 import type { LeaseId, MemberId, TicketId } from './words/ids.ts';
-import type { LeaseOutcome } from './words/outcome.ts';
-import type { Rejection } from './words/rejection.ts';
 import type { GroupSettings } from './words/settings.ts';
 import type { UpstreamSignal } from './words/signal.ts';
-import type { Lane, Ticket } from './words/ticket.ts';
-import type { Settlement } from './words/usage.ts';
+import type { Lane, Ticket, Settlement } from './words/ticket.ts';
 import type { QueuePosition, WaitReason } from './parts/decision-log.ts';
 import type { NewCorrection } from './parts/spend.ts';
 import type { PrefetchedShare, KeeperReport } from './parts/prefetches.ts';

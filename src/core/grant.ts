@@ -1,27 +1,41 @@
-import type { InstantMs } from './words/ids.ts';
-import { noteServiceOf } from './parts/accounts.ts';
+import { earlier, instant, type InstantMs } from './words/ids.ts';
+import { noteServiceOf, noteLaneGrant, isNamedAgent } from './parts/accounts.ts';
 import { isCovered, isOutlivingReported, markOnDisk, noteAwaited } from './parts/bound.ts';
 import type { PlacedBy } from './parts/decision-log.ts';
-import { takeVacated } from './parts/next-holders.ts';
-import { noteLaneGrant } from './parts/lanes.ts';
-import { dequeue, type Waiter } from './parts/queue.ts';
+import { dequeue, queueLength, type Waiter } from './parts/queue.ts';
+import type { Rejection } from './words/outcome.ts';
+import { demandOf } from './parts/demand.ts';
+import type { CallUsage } from './words/ticket.ts';
+import { nextChangeAt, rampSlotsMax } from './parts/pause.ts';
+import { exceededBy, fillInTime, isSpare, sparesBeside } from './parts/rates.ts';
+import { budgetBlock } from './parts/spend.ts';
+import { takeVacated, mayInherit } from './next-holders.ts';
 import type { Effect } from './events.ts';
-import { mayInherit } from './next-holders.ts';
 import { openLease } from './leases.ts';
-import { leave, rejected, waitedFor } from './leave.ts';
+import { leave, rejected, waitedFor } from './waiting.ts';
 import { prefetchFor } from './prefetching.ts';
 import type { Member } from './member.ts';
-import { isOverdrawn, isSplit, memberOf, noteAffinity } from './members.ts';
+import {
+  isOverdrawn,
+  isSplit,
+  memberOf,
+  noteAffinity,
+  NEVER,
+  type GroupState,
+  type ActiveLease,
+} from './state.ts';
 import { findPassage } from './nesting.ts';
-import { levelHeld } from './order.ts';
-import { anyMember, placedAt } from './placing.ts';
-import { rejectionOfUnaffordable } from './rejections.ts';
+import { levelHeld, nextWaiter } from './order.ts';
+import { anyMember, placedAt, keptAwayUntil, placeFor } from './placing.ts';
+import { rejectionOfUnaffordable, rejectionOfTooLarge } from './rejections.ts';
 import { reserveFor } from './reservation.ts';
-import type { GroupState, ActiveLease } from './state.ts';
-import { noteGrant } from './stats.ts';
-import { nextTurn } from './queue-step.ts';
+import { noteGrant, checkLimit, checkMark } from './stats.ts';
 import { noteGranted } from './upstream-signals.ts';
-import { checkLimit, checkMark } from './violations.ts';
+import { memberSlotsLearned, roomAt, slotsLearned } from './capacity.ts';
+
+/**
+ * Grants slots. Finds the next waiter in scheduling order, or one that may overtake it, and grants while there is room.
+ */
 
 export function pump(state: GroupState, now: InstantMs, effects: Effect[]): void {
   do grantInTurn(state, now, effects);
@@ -189,4 +203,165 @@ function grant(
     ...waitedFor(waiter, now),
     ...(prefetched !== null && { lent: prefetched }),
   });
+}
+
+type QueueStep =
+  | {
+      readonly kind: 'grant';
+      readonly waiter: Waiter;
+      readonly member: Member;
+      readonly by: PlacedBy;
+    }
+  /** It is the next waiter, and it can never be granted. */
+  | { readonly kind: 'hopeless'; readonly waiter: Waiter; readonly rejection: Rejection };
+
+/**
+ * Finds the next waiter that can start, and its member. null if none can start now. A waiter without room blocks the
+ * members that it waits for. A waiter that may not use the members with room, or waits for its affine member, blocks
+ * none.
+ */
+export function nextTurn(state: GroupState, now: InstantMs): QueueStep | null {
+  state.roomDueAt = NEVER;
+  state.overtakingDueAt = NEVER;
+  state.heldOutUntil = NEVER;
+  for (const member of state.serving) member.heldOut = 0;
+  const passedOver = new Set<Waiter>();
+  const taken = new Set<Member>();
+  while (queueLength(state.queue) > passedOver.size && mayHaveRoom(state, taken)) {
+    const waiter = nextWaiter(state, now, passedOver);
+    if (waiter === undefined) return null;
+    // The group has learned since the call arrived. Estimates from before the first call ended are far too high.
+    waiter.demand = demandOf(state.controls.factors, state.guessRates, waiter.ticket);
+    const rejection =
+      rejectionOfTooLarge(state, waiter.ticket) ?? rejectionOfUnaffordable(state, waiter, now);
+    if (rejection !== null) return { kind: 'hopeless', waiter, rejection };
+    const placing = placeFor(state, waiter, taken, now);
+    switch (placing.kind) {
+      case 'now':
+        return { kind: 'grant', waiter, member: placing.member, by: placing.by };
+      case 'later': {
+        state.roomDueAt = earlier(state.roomDueAt, placing.at);
+        const next = findOvertaker(state, { waiter, at: placing.at }, now);
+        const [member] = placing.members;
+        if (next.waiter !== null && member !== undefined) {
+          return { kind: 'grant', waiter: next.waiter, member, by: 'sole' };
+        }
+        state.overtakingDueAt = next.at;
+        for (const each of placing.members) taken.add(each);
+        break;
+      }
+      case 'held_out':
+        waiter.heldOutUntil ??= placing.until;
+        placing.member.heldOut += 1;
+        state.heldOutUntil = earlier(state.heldOutUntil, earlier(placing.until, placing.at));
+        break;
+      case 'nowhere':
+        break;
+    }
+    state.heldOutUntil = earlier(state.heldOutUntil, keptAwayUntil(waiter, now));
+    passedOver.add(waiter);
+  }
+  return null;
+}
+
+/** Avoids the search if no waiter can start. */
+function mayHaveRoom(state: GroupState, taken: ReadonlySet<Member>): boolean {
+  const { settings, slotsInUse, serving } = state;
+  if (settings.paused || (isSplit(state) && slotsInUse >= settings.slotsMax)) return false;
+  return serving.some(
+    (member) => !taken.has(member) && member.slotsInUse < Math.max(1, memberSlotsLearned(member)),
+  );
+}
+
+/** Maximum number of waiters behind the next one that are considered. */
+const LOOKED_AT_MAX = 16;
+
+/** The least that a call uses. If even that is not spare, no waiter is considered. */
+const LEAST: CallUsage = { requests: 1, inputTokens: 1, outputTokens: 0 };
+
+/** The next waiter, which lacks only time, and the instant at which it has room. */
+interface First {
+  readonly waiter: Waiter;
+  readonly at: InstantMs;
+}
+
+/** The waiter that may overtake. null if there is none before `at`. */
+interface Overtaker {
+  readonly waiter: Waiter | null;
+  readonly at: InstantMs;
+}
+
+const NONE: Overtaker = { waiter: null, at: NEVER };
+
+/**
+ * Finds a smaller call that uses what the next waiter leaves of the limits and does not delay it. So large calls are
+ * not starved, and no spare capacity is wasted.
+ */
+function findOvertaker(state: GroupState, first: First, now: InstantMs): Overtaker {
+  const [member] = state.serving;
+  // If the next waiter waits for one of several members, later waiters may use the other members already.
+  if (member === undefined || isSplit(state)) return NONE;
+  const { settings, controls } = member;
+  // Permits of the breaker, probes of a pause and slots of a ramp go to the next waiter.
+  const isClosed = controls.breaker.phase === 'closed' && controls.pause.waitMs === 0;
+  if (state.settings.isDryRun || first.at === NEVER || !isClosed) return NONE;
+  const slotsMax = slotsLearned(state);
+  if (rampSlotsMax(controls.pause, slotsMax, now) < slotsMax) {
+    return { waiter: null, at: nextChangeAt(controls.pause, slotsMax, now) };
+  }
+  const expected = { demand: first.waiter.demand, at: first.at };
+  const spares = sparesBeside(controls.rates, settings.rates, expected);
+  if (!isSpare(settings.rates, spares, LEAST)) return NONE;
+  if (!fillInTime(controls.rates, settings.rates, LEAST, expected, now)) return NONE;
+  const passedOver = new Set([first.waiter]);
+  let soonest: number = NEVER;
+  while (passedOver.size <= LOOKED_AT_MAX) {
+    const waiter = nextWaiter(state, now, passedOver);
+    if (waiter === undefined) break;
+    waiter.demand = demandOf(state.controls.factors, state.guessRates, waiter.ticket);
+    const isSmall = isSpare(settings.rates, spares, waiter.demand);
+    const at = isSmall ? roomBeside(state, member, waiter, first, now) : NEVER;
+    if (at <= now) return { waiter, at };
+    soonest = Math.min(soonest, at);
+    passedOver.add(waiter);
+  }
+  return { waiter: null, at: instant(soonest) };
+}
+
+/** Returns when a waiter has room that the next waiter does not need. NEVER if not before the next waiter starts. */
+function roomBeside(
+  state: GroupState,
+  member: Member,
+  waiter: Waiter,
+  first: First,
+  now: InstantMs,
+): InstantMs {
+  const { settings, controls } = member;
+  const { rates, budgets } = settings;
+  const { demand } = waiter;
+  const { slots, usd } = demand;
+  const both = slots + first.waiter.demand.slots;
+  if (state.slotsInUse + both > slotsLearned(state) || !areUnderCaps(state, waiter, first, both)) {
+    return NEVER;
+  }
+  const usdOfBoth = usd + first.waiter.demand.usd;
+  if (usd > 0 && budgetBlock(controls.spend, budgets, usdOfBoth, now) !== null) return NEVER;
+  if (waiter.ticket.waitsElsewhere || exceededBy(rates, demand) !== null) return NEVER;
+  const at = roomAt(state, member, { ...demand, slots: both }, now);
+  const expected = { demand: first.waiter.demand, at: first.at };
+  const isInTime = at < first.at && fillInTime(controls.rates, rates, demand, expected, at);
+  return isInTime ? at : NEVER;
+}
+
+/** Whether the caps of the next waiter still have room for it after the other one has started. */
+function areUnderCaps(
+  { settings }: GroupState,
+  { tenant, agent }: Waiter,
+  { waiter: first }: First,
+  slots: number,
+): boolean {
+  if (first.tenant !== tenant) return true;
+  if (tenant.slots + slots > settings.slotsMaxEach) return false;
+  if (first.agent !== agent || !isNamedAgent(agent)) return true;
+  return agent.slots + slots <= settings.slotsMaxEachAgent;
 }

@@ -1,17 +1,15 @@
 import { IMPLICIT, type InstantMs } from './words/ids.ts';
-import { mayContain, namesOf } from './words/scope.ts';
+import { mayContain, namesOf } from './words/signal.ts';
 import { TOMBSTONES_MAX } from './words/settings.ts';
 import { LANES, type Lane } from './words/ticket.ts';
 import { compareLines, compareWaiters, type Line } from './parts/queue.ts';
 import { INVARIANTS } from './parts/totals.ts';
 import { boundSlotsOf } from './leases.ts';
 import { passesOn } from './nesting.ts';
-import { countSlots } from './limiter.ts';
-import { countAt, emptyMember, type Member } from './member.ts';
-import { goneSettings } from './members.ts';
-import { SCOPES_MAX } from './parts/scope-lessons.ts';
-import { nextTurn } from './queue-step.ts';
-import type { GroupState, ActiveLease } from './state.ts';
+import { countSlots, countAt, emptyMember, type Member } from './member.ts';
+import { goneSettings, type GroupState, type ActiveLease } from './state.ts';
+import { SCOPES_MAX } from './parts/lessons.ts';
+import { nextTurn } from './grant.ts';
 
 /** Lists what is wrong with the state, in words. Empty for a valid state. For tests and after a load. */
 export function checkInvariants(state: GroupState, now: InstantMs): string[] {

@@ -8,29 +8,32 @@ import {
 } from './words/ids.ts';
 import type { LeaseOutcome } from './words/outcome.ts';
 import { LEASE_TTL_MS } from './words/settings.ts';
-import { LANES, type Holder } from './words/ticket.ts';
-import { namesOf } from './words/scope.ts';
-import type { Settlement } from './words/usage.ts';
+import { LANES, type Holder, type Settlement } from './words/ticket.ts';
+import { namesOf } from './words/signal.ts';
 import { agentAccount, charge, agentKeyOf, tenantAccount, weightOf } from './parts/accounts.ts';
 import { demandAt, demandOf } from './parts/demand.ts';
 import { noteFreed, noteHandedOut, noteLapsed, noteLost } from './parts/bound.ts';
-import { observe } from './parts/histogram.ts';
+import { observe } from './parts/totals.ts';
 import { resettle } from './parts/queue.ts';
 import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { noteNextHolderReturned, noteOrphanedAgain } from './next-holders.ts';
-import { countInAll } from './member.ts';
-import { memberFor, memberOf, noteAffinity } from './members.ts';
-import type { Limiter } from './limiter.ts';
+import { countInAll, type Limiter } from './member.ts';
+import {
+  memberFor,
+  memberOf,
+  noteAffinity,
+  NEVER,
+  type GroupState,
+  type ActiveLease,
+} from './state.ts';
 import { enterScopes, speaksForAll } from './scopes.ts';
 import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
 import { isMeteredAt, reservationOf, settleLease } from './reservation.ts';
 import { placeLease } from './serving.ts';
-import { NEVER, type GroupState, type ActiveLease } from './state.ts';
-import { noteEnd, noteUnused } from './stats.ts';
-import { noteStart } from './reported-calls.ts';
-import { noteTold, takePrefetched } from './prefetching.ts';
+import { noteEnd, noteUnused, checkNew, countViolation } from './stats.ts';
+import { noteStart, noteTold, takePrefetched } from './prefetching.ts';
 import {
   mayClaim,
   memberOfClaim,
@@ -41,7 +44,6 @@ import {
 } from './orphaned.ts';
 import { noteCallable, noteEndThere } from './upstream-lag.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
-import { checkNew, countViolation } from './violations.ts';
 
 type NewLease = Pick<
   ActiveLease,

@@ -5,19 +5,24 @@ import {
   catchUpHeld,
   isNamedAgent,
   leastAgentService,
+  laneTurns,
   type Account,
   type TenantAccount,
 } from './parts/accounts.ts';
-import { laneTurns } from './parts/lanes.ts';
-import { isPassedOver } from './parts/pass-over.ts';
-import { compareWaiters, placeOf, resettleAll, type Line, type Waiter } from './parts/queue.ts';
+import {
+  isPassedOver,
+  compareWaiters,
+  placeOf,
+  resettleAll,
+  type Line,
+  type Waiter,
+} from './parts/queue.ts';
 import { estimateWaitMs, isStalled } from './estimate.ts';
-import { notExcluded } from './members.ts';
+import { notExcluded, type GroupState } from './state.ts';
 import { isHeldBackEverywhere, repeatRefusalsOf } from './placing.ts';
-import { fullScopes, scopesHolding } from './scope-holds.ts';
-import type { ScopeLimiter } from './limiter.ts';
+import { fullScopes, scopesHolding } from './capacity.ts';
+import type { ScopeLimiter } from './member.ts';
 import { findScope } from './scopes.ts';
-import type { GroupState } from './state.ts';
 
 /**
  * The scheduling order. `precedes` is the whole comparator. The other functions here find the waiters to compare.

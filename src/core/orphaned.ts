@@ -12,8 +12,7 @@ import type { KeeperReport } from './parts/prefetches.ts';
 import { keepProbes } from './parts/breaker.ts';
 import { chargeRest } from './parts/spend.ts';
 import type { Member } from './member.ts';
-import { inPlaceOf, isSplit, memberAt, memberFor } from './members.ts';
-import type { GroupState } from './state.ts';
+import { inPlaceOf, isSplit, memberAt, memberFor, type GroupState } from './state.ts';
 
 /**
  * Slots that an earlier instance may have granted and whose holders have not returned yet. They count as held until a

@@ -1,16 +1,13 @@
 import { after, earlier, instant, later, type InstantMs, type MemberId } from './words/ids.ts';
-import type { MemberSettings } from './words/member.ts';
-import { HELD_OUT_MAX } from './words/settings.ts';
-import type { Ticket } from './words/ticket.ts';
-import type { Demand } from './words/usage.ts';
-import { homeOf } from './parts/affinity.ts';
+import { HELD_OUT_MAX, type MemberSettings } from './words/settings.ts';
+import type { Ticket, Demand } from './words/ticket.ts';
+import { homeOf, refusalsOf } from './parts/affinity.ts';
 import { allows as breakerAllows } from './parts/breaker.ts';
 import type { PassedOver, MemberChoice, PlacedBy } from './parts/decision-log.ts';
 import { demandAt } from './parts/demand.ts';
 import { letsOthersTry } from './parts/evidence.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
-import { refusalsOf } from './parts/repeat-refusals.ts';
 import { budgetBlock } from './parts/spend.ts';
 import {
   atUpstream,
@@ -21,13 +18,19 @@ import {
   roomAt,
   roomOverAllAt,
   slotsUsedAt,
+  heldBy,
 } from './capacity.ts';
-import type { Member } from './member.ts';
-import { inPlaceOf, isSplit, ledgersOf, notExcluded, refusalKey } from './members.ts';
-import { heldBy } from './scope-holds.ts';
-import type { Limiter, ScopeLimiter } from './limiter.ts';
+import type { Member, Limiter, ScopeLimiter } from './member.ts';
+import {
+  inPlaceOf,
+  isSplit,
+  ledgersOf,
+  notExcluded,
+  refusalKey,
+  NEVER,
+  type GroupState,
+} from './state.ts';
 import { findScope } from './scopes.ts';
-import { NEVER, type GroupState } from './state.ts';
 
 /** The member that a waiter goes to when it is next. */
 export type Placing =

@@ -3,33 +3,70 @@ import {
   earlier,
   IMPLICIT,
   memberId,
+  instant,
+  later,
   type InstantMs,
   type LeaseId,
   type MemberId,
 } from './words/ids.ts';
-import type { RateSettings } from './words/limits.ts';
-import { COOLDOWN_MAX_MS, LEASE_TTL_MS, settleMs, type GroupSettings } from './words/settings.ts';
-import type { Amounts } from './parts/ahead.ts';
-import { ATTACHMENTS_UNWRITTEN_MAX, noteHeld, type BoundRow } from './parts/bound.ts';
-import { NO_RATES } from './parts/rate-limits.ts';
-import { takeAhead } from './parts/rates.ts';
-import { reserve } from './parts/spend.ts';
-import type { UpstreamCallCounts } from './parts/upstream-calls.ts';
-import { rebaseControls, type Controls } from './controls.ts';
-import { emptyState } from './empty-state.ts';
-import { addLease, endLostNesting } from './leases.ts';
-import type { KeptMember } from './member.ts';
-import { memberFor } from './members.ts';
-import { applyReactions } from './serving.ts';
 import {
+  COOLDOWN_MAX_MS,
+  LEASE_TTL_MS,
+  settleMs,
+  HOLD_GUESS_MS,
+  MOVE_SETTLE_MS,
+  type RateSettings,
+  type GroupSettings,
+} from './words/settings.ts';
+import { nothingAhead, type Amounts } from './parts/demand.ts';
+import {
+  ATTACHMENTS_UNWRITTEN_MAX,
+  noteHeld,
+  emptyBound,
+  noteHandedOut,
+  type BoundRow,
+} from './parts/bound.ts';
+import { NO_RATES } from './parts/rate-limits.ts';
+import { takeAhead, addRates, isUntouched } from './parts/rates.ts';
+import { reserve, addSpend, hasSpent } from './parts/spend.ts';
+import { emptyTotals, type UpstreamCallCounts } from './parts/totals.ts';
+import { emptyAccounts } from './parts/accounts.ts';
+import { noAffinity, noRepeatRefusals } from './parts/affinity.ts';
+import { emptyDecisionLog } from './parts/decision-log.ts';
+import { noPrefetching } from './parts/prefetches.ts';
+import { nothingPassedOver, emptyQueue, Tombstones } from './parts/queue.ts';
+import { nothingSeen } from './parts/evidence.ts';
+import { addCosts } from './parts/costs.ts';
+import {
+  rebaseControls,
+  emptyControls,
+  emptyMember,
+  type Controls,
+  type KeptMember,
+  type Ledger,
+} from './member.ts';
+import { addLease, endLostNesting } from './leases.ts';
+import {
+  memberFor,
   NEVER,
+  goneSettings,
+  memberAt,
   type BudgetStop,
   type GroupState,
   type HandedLease,
   type ActiveLease,
+  type HandedGroup,
 } from './state.ts';
+import { applyReactions, renameMembers, serveMembers } from './serving.ts';
 import { holdOrphaned, settleOrphaned } from './orphaned.ts';
-import { slotsHeld } from './violations.ts';
+import { slotsHeld } from './stats.ts';
+import type { GroupEvent } from './events.ts';
+import { confirmedControls } from './reports.ts';
+import { restoreScopes } from './scopes.ts';
+
+/**
+ * Builds the state of a group: empty, from its rows after a reset, or with leases of an object that hands them over.
+ */
 
 /** The rows that earlier instances of a group stored. */
 export interface Stored {
@@ -148,7 +185,7 @@ function lastUseOf(bound: BoundRow | null, now: InstantMs): InstantMs {
   return bound === null ? now : earlier(now, after(bound.at, LEASE_TTL_MS));
 }
 
-export function addHanded(state: GroupState, leases: readonly HandedLease[], now: InstantMs): void {
+function addHanded(state: GroupState, leases: readonly HandedLease[], now: InstantMs): void {
   for (const handed of leases) {
     if (state.leases.has(handed.id) || state.tombstones.has(handed.id)) continue;
     const lease = leaseFrom(handed, state.nextAttachment++, now);
@@ -189,4 +226,205 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Act
     chargedMs: now - grantedAt,
     decision: null,
   };
+}
+
+/**
+ * Creates a group without leases and waiters.
+ *
+ * @param firstAttachment must exceed every attachment number that an earlier instance issued
+ * @param kept use and lessons of members that the group names or has named
+ * @param isStored whether a bound on disk covers its grants
+ */
+export function emptyState(
+  settings: GroupSettings,
+  firstAttachment: number,
+  controls: Controls = emptyControls(instant(0)),
+  isStored = false,
+  kept: ReadonlyMap<MemberId, Pick<KeptMember, 'controls' | 'place'>> = new Map(),
+): GroupState {
+  const state: GroupState = {
+    settings,
+    leases: new Map(),
+    slotsInUse: 0,
+    slotsByLane: { high: 0, normal: 0, low: 0 },
+    unclaimed: { slots: 0, until: instant(0), isOver: true },
+    lending: noPrefetching(),
+    slotsNested: 0,
+    slotsCooling: 0,
+    slotsWaitingElsewhere: 0,
+    slotsRefused: 0,
+    revoking: new Set(),
+    seekingParent: new Set(),
+    coolingForKey: new Set(),
+    nestedIn: new Map(),
+    queue: emptyQueue(),
+    accounts: emptyAccounts(),
+    laneCredit: { high: 0, normal: 0, low: 0 },
+    tombstones: new Tombstones(),
+    grantsFrom: instant(0),
+    drainsFrom: instant(0),
+    dispersedAt: instant(0),
+    leasesDueAt: NEVER,
+    waitersDueAt: NEVER,
+    holdMeanMs: HOLD_GUESS_MS,
+    holdSamples: 0,
+    passedOver: nothingPassedOver(),
+    lastEndAt: instant(-Infinity),
+    lastGrantAt: instant(-Infinity),
+    nextSequence: 0,
+    nextAttachment: firstAttachment,
+    controls,
+    members: new Map(),
+    serving: [],
+    guessRates: { itpm: null, otpm: null, tpm: null, tpd: null, usd: null },
+    turns: 0,
+    affinity: noAffinity(),
+    repeatRefusals: noRepeatRefusals(),
+    seen: nothingSeen(),
+    bound: emptyBound(firstAttachment, isStored),
+    isControlsDirty: false,
+    talliesDirtyAt: null,
+    ahead: nothingAhead(),
+    roomDueAt: NEVER,
+    overtakingDueAt: NEVER,
+    heldOutUntil: NEVER,
+    totals: emptyTotals(),
+    upstreams: new Map(),
+    upstreamsDueAt: NEVER,
+    budgetStop: null,
+    decisions: emptyDecisionLog(),
+  };
+  for (const [id, { controls: own, place = null }] of kept) {
+    state.members.set(id, emptyMember({ ...goneSettings(id), place }, own));
+  }
+  renameMembers(state, settings.members, instant(0));
+  serveMembers(state, instant(0));
+  return state;
+}
+
+/**
+ * The hand-over of an unverified pool to its own object: what the pool hands over, and how the object takes it over.
+ */
+
+/** Returns everything that an instance hands over. It must decide nothing from then on. */
+export function handedGroupOf(state: GroupState, now: InstantMs): HandedGroup {
+  const {
+    leases,
+    controls,
+    members,
+    totals,
+    upstreams,
+    nextAttachment,
+    unclaimed: orphaned,
+  } = state;
+  const split = [...members.values()].filter((member) => member.controls !== controls);
+  const ofMembers = split.map(
+    (member) => [member.id, confirmedControls(state, member.controls, now)] as const,
+  );
+  return {
+    leases: [...leases.values()].map(handedOf),
+    controls: confirmedControls(state, controls, now),
+    ...(split.length > 0 && { members: Object.fromEntries(ofMembers) }),
+    totals,
+    upstreams,
+    nextAttachment,
+    ...(orphaned.slots > 0 && { unclaimed: orphaned.slots }),
+  };
+}
+
+function handedOf(lease: ActiveLease): HandedLease {
+  const { id, ticketId, holder, lane, named, slots, grantedAt, phase, reserved, nested } = lease;
+  const coolingUntil = phase === 'cooling' ? lease.until : null;
+  const of = { id, ticketId, holder, lane, member: named };
+  const byId = lease.isById ? { isById: true } : {};
+  return { ...of, slots, grantedAt, phase, coolingUntil, reserved, nested, ...byId };
+}
+
+/** Adds the leases that another instance granted, and its use of the limits. */
+export function takeOver(
+  state: GroupState,
+  { handed, isNew, isRepeat, firstAttachment }: Extract<GroupEvent, { kind: 'take_over' }>,
+  now: InstantMs,
+): void {
+  state.nextAttachment = Math.max(state.nextAttachment, firstAttachment, handed.nextAttachment);
+  const heldBefore = heldByMember(state);
+  addHanded(state, handed.leases, now);
+  if (handed.unclaimed !== undefined && !isRepeat) {
+    holdOrphaned(state, new Map([[IMPLICIT, handed.unclaimed]]), now);
+    // They are held by id. Nothing else of an unverified pool outlives its process.
+    state.bound.mayOutlive = true;
+  }
+  for (const [id, held] of heldByMember(state)) {
+    noteHandedOut(state.bound, id, held - (heldBefore.get(id) ?? 0), now);
+  }
+  // Holders know their leases by attachment numbers of the other instance, which this one never issued.
+  state.bound.since = 0;
+  if (isNew) takeLessons(state, handed, now);
+  else if (!isRepeat) addUse(state, handed, now);
+  // Callers that waited there arrive here at once. No younger call may start before they do.
+  state.grantsFrom = later(state.grantsFrom, after(now, MOVE_SETTLE_MS));
+  state.dispersedAt = now;
+}
+
+/** Whether the group has used any part of its limits that still counts. */
+export function hasUse(state: GroupState, now: InstantMs): boolean {
+  const ledgers = [
+    { controls: state.controls, settings: state.settings },
+    ...state.members.values(),
+  ];
+  return ledgers.some(
+    ({ controls: { rates, spend }, settings }) =>
+      hasSpent(spend, now) || !isUntouched(rates, settings.rates, now),
+  );
+}
+
+function heldByMember({ members }: GroupState): ReadonlyMap<MemberId, number> {
+  const held = [...members.values()].map(
+    ({ id, slotsInUse, slotsNested }) => [id, slotsInUse + slotsNested] as const,
+  );
+  return new Map(held);
+}
+
+/** Adopts everything that the other instance has used and learned. */
+function takeLessons(state: GroupState, handed: HandedGroup, now: InstantMs): void {
+  for (const [{ controls, settings }, given] of ledgersWith(state, handed, now)) {
+    Object.assign(controls, given);
+    rebaseControls(controls, settings.rates, now);
+  }
+  for (const member of state.members.values()) restoreScopes(state, member);
+  Object.assign(state.totals, handed.totals);
+  for (const [id, there] of handed.upstreams) state.upstreams.set(id, there);
+  state.isControlsDirty = true;
+}
+
+/**
+ * Adds the other instance's use to that of this one, which serves several partitions. The lessons of this instance are
+ * kept, because they are worth more.
+ */
+function addUse(state: GroupState, handed: HandedGroup, now: InstantMs): void {
+  for (const [{ controls, settings }, given] of ledgersWith(state, handed, now)) {
+    addRates(controls.rates, settings.rates, given.rates, now);
+    addSpend(controls.spend, given.spend, now);
+  }
+  addCosts(state.controls.costs, handed.controls.costs, now);
+  state.isControlsDirty = true;
+}
+
+/** Pairs the limits of this instance and its members with the other instance's use of each. */
+function ledgersWith(
+  state: GroupState,
+  { controls, members = {} }: HandedGroup,
+  now: InstantMs,
+): [Pick<Ledger, 'controls' | 'settings'>, Controls][] {
+  const { settings } = state;
+  const own = { controls: state.controls, settings };
+  // The cast is sound: the keys are ids of members.
+  const named = Object.entries(members) as [MemberId, Controls][];
+  return [
+    [own, controls],
+    ...named.map(([id, given]): [Pick<Ledger, 'controls' | 'settings'>, Controls] => [
+      memberAt(state, id, now),
+      given,
+    ]),
+  ];
 }

@@ -15,15 +15,13 @@ import {
   undo,
   undoNumbers,
   type Unconfirmed,
-} from './parts/reports.ts';
+} from './parts/lessons.ts';
 import { memberSlotsLearned } from './capacity.ts';
-import type { Controls } from './controls.ts';
-import type { Limiter, ScopeLimiter } from './limiter.ts';
-import type { Member } from './member.ts';
+import type { Controls, Limiter, ScopeLimiter, Member } from './member.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
 /**
- * Handles reports of lease holders within the bounds of `parts/reports.ts`: start, confirmation, refutation and end.
+ * Handles reports of lease holders within the bounds of `parts/lessons.ts`: start, confirmation, refutation and end.
  */
 
 /** Reverts reports that were not confirmed in time. */

@@ -1,16 +1,27 @@
 import type { InstantMs, MemberId } from './words/ids.ts';
-import type { RateSettings } from './words/limits.ts';
-import type { Bill, CallEstimate, CallUsage, Demand, Reserved, Settlement } from './words/usage.ts';
-import { amountsOf, returnAhead, useAhead, type Amounts } from './parts/ahead.ts';
+import type { RateSettings } from './words/settings.ts';
+import type {
+  Bill,
+  CallEstimate,
+  CallUsage,
+  Demand,
+  Reserved,
+  Settlement,
+} from './words/ticket.ts';
+import {
+  amountsOf,
+  returnAhead,
+  useAhead,
+  demandAt,
+  observeUsage,
+  type Amounts,
+} from './parts/demand.ts';
 import { noteCost } from './parts/costs.ts';
-import { demandAt } from './parts/demand.ts';
 import { limitsAdded, limitsOf } from './parts/rate-limits.ts';
 import { refundDebts, refund as refundRates, settle as settleRates, take } from './parts/rates.ts';
 import { refund as refundUsd, reserve as reserveUsd, settle as settleUsd } from './parts/spend.ts';
-import { observeUsage } from './parts/token-factors.ts';
 import type { Ledger, Member } from './member.ts';
-import { ledgersOf, memberOf } from './members.ts';
-import type { GroupState, ActiveLease } from './state.ts';
+import { ledgersOf, memberOf, type GroupState, type ActiveLease } from './state.ts';
 import { hasWaitedFirst, noteModel, noteUsage } from './stats.ts';
 
 interface EstimatedCall {

@@ -7,12 +7,12 @@ import {
   namesOf,
   scopeKey,
   type Scope,
-} from './words/scope.ts';
-import type { UpstreamSignal } from './words/signal.ts';
+  type UpstreamSignal,
+} from './words/signal.ts';
 import type { Holder } from './words/ticket.ts';
-import { copyOfLessons, undoNumbers, type Lessons } from './parts/reports.ts';
-import { giveDrained, isDrained, noteDrained } from './parts/rates.ts';
 import {
+  copyOfLessons,
+  undoNumbers,
   dependsOnResults,
   holdsCalls,
   isForgotten,
@@ -20,12 +20,19 @@ import {
   newLessons,
   noteUse,
   SCOPES_MAX,
+  type Lessons,
   type ScopeLessons,
   type Scopes,
-} from './parts/scope-lessons.ts';
-import { areAllIn, confirmedScope, forgetOld, noteSeen } from './parts/seen-calls.ts';
-import { countSlots, type Limiter, type ScopeLimiter } from './limiter.ts';
-import { scopeLimiterOf, type Member } from './member.ts';
+} from './parts/lessons.ts';
+import { giveDrained, isDrained, noteDrained } from './parts/rates.ts';
+import { areAllIn, confirmedScope, forgetOld, noteSeen } from './parts/evidence.ts';
+import {
+  countSlots,
+  scopeLimiterOf,
+  type Limiter,
+  type ScopeLimiter,
+  type Member,
+} from './member.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
 /**

@@ -1,23 +1,23 @@
 import { after, IMPLICIT, type InstantMs, type LeaseId } from './words/ids.ts';
-import { errorStatusName, type LeaseOutcome } from './words/outcome.ts';
-import type { Rejection } from './words/rejection.ts';
+import { errorStatusName, type LeaseOutcome, type Rejection } from './words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from './words/signal.ts';
-import type { Ticket } from './words/ticket.ts';
-import type { CallUsage } from './words/usage.ts';
+import type { Ticket, CallUsage } from './words/ticket.ts';
 import { addDecision, type Decision, type MemberChoice } from './parts/decision-log.ts';
-import { observe } from './parts/histogram.ts';
-import type { Waiter } from './parts/queue.ts';
-import type { Totals } from './parts/totals.ts';
 import {
+  observe,
   noteGrantedThere,
   noteRefusedStatus,
   noteRefusedThere,
   noteSpentThere,
   noteUnusedThere,
-} from './parts/upstream-calls.ts';
+  type Totals,
+  type Invariant,
+} from './parts/totals.ts';
+import type { Waiter } from './parts/queue.ts';
 import type { GroupEvent } from './events.ts';
-import { isSplit, memberOf } from './members.ts';
-import { NEVER, type GroupState, type ActiveLease } from './state.ts';
+import { isSplit, memberOf, NEVER, type GroupState, type ActiveLease } from './state.ts';
+import { memberSlotsMaxAt } from './capacity.ts';
+import type { Member } from './member.ts';
 
 /** Counters and the decision log. Nothing here changes a decision, and everything is bounded. */
 
@@ -281,4 +281,47 @@ function noteWait(totals: Totals, { waitedFor, arrivedAt, decidedAt }: Decision)
   const { waitedFor: calls, waitedForMs: ms } = totals;
   calls[waitedFor] = (calls[waitedFor] ?? 0) + 1;
   ms[waitedFor] = (ms[waitedFor] ?? 0) + Math.max(0, decidedAt - arrivedAt);
+}
+
+/**
+ * Checks the promises of `INVARIANTS` in production, with a comparison or two for each grant and each end. A broken
+ * promise is counted and reported, and changes nothing else.
+ */
+
+export function countViolation({ totals }: GroupState, invariant: Invariant): void {
+  totals.violations[invariant] += 1;
+}
+
+/** Slots that the bound must cover: those in use, and those of nested leases that may outlive their parents. */
+export function slotsHeld({ slotsInUse, slotsNested }: GroupState): number {
+  return slotsInUse + slotsNested;
+}
+
+/**
+ * Checks that a grant exceeds neither its member's limit nor the group's. A call that runs alone may be wider than the
+ * learned limit. The sum of slots may itself be wrong, so leases are counted too. Each has at least one slot, except
+ * nested ones.
+ */
+export function checkLimit(state: GroupState, member: Member, slots: number, now: InstantMs): void {
+  if (slots === 0 || state.settings.isDryRun) return;
+  const { slotsInUse, slotsNested, leases, lending: prefetching, unclaimed, settings } = state;
+  const inUse = Math.max(
+    slotsInUse,
+    leases.size - slotsNested + prefetching.slots + unclaimed.slots,
+  );
+  // Without members, the member and the group have the same count, with two sources.
+  const here = isSplit(state) ? member.slotsInUse : inUse;
+  const isAbove = here !== slots && here > memberSlotsMaxAt(member, now);
+  const isAboveAll = isSplit(state) && inUse !== slots && inUse > settings.slotsMax;
+  if (isAbove || isAboveAll) countViolation(state, 'above_limit');
+}
+
+/** Checks that the mark covers all held slots when an answer with a lease leaves behind its write. */
+export function checkMark(state: GroupState, mark: number): void {
+  if (state.bound.isStored && slotsHeld(state) > mark) countViolation(state, 'above_mark');
+}
+
+/** Checks that a new lease neither exists nor has ended. */
+export function checkNew(state: GroupState, id: LeaseId): void {
+  if (state.leases.has(id) || state.tombstones.has(id)) countViolation(state, 'granted_twice');
 }

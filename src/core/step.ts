@@ -19,24 +19,11 @@ import {
 } from './parts/bound.ts';
 import { closedBreaker } from './parts/breaker.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
-import { correctionsOf, correctSpend, undoCorrection } from './parts/corrections.ts';
+import { correctionsOf, correctSpend, undoCorrection } from './parts/spend.ts';
 import { beginEvent } from './parts/decision-log.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
-import { noteVacated } from './parts/next-holders.ts';
-import { noLag } from './parts/lag.ts';
-import { noOutage } from './parts/outage.ts';
-import { endPassedOver, passOver } from './parts/pass-over.ts';
-import { emptyPause } from './parts/pause.ts';
-import { queueLength } from './parts/queue.ts';
-import { refundDebts } from './parts/rates.ts';
-import { forgetRepeatRefusals } from './parts/repeat-refusals.ts';
-import { noScopes } from './parts/scope-lessons.ts';
-import { blockBy, memberBlockOf } from './capacity.ts';
-import type { Controls } from './controls.ts';
-import { joinQueue, replace } from './enter.ts';
-import type { Effect, GroupEvent } from './events.ts';
-import { grantOf, pump } from './grant.ts';
 import {
+  noteVacated,
   areNextHoldersDue,
   freePassed,
   nextHoldersDueAt,
@@ -45,6 +32,17 @@ import {
   passedDueAt,
   strikeNextHolders,
 } from './next-holders.ts';
+import { noLag } from './parts/lag.ts';
+import { noOutage, emptyPause } from './parts/pause.ts';
+import { endPassedOver, passOver, queueLength } from './parts/queue.ts';
+import { refundDebts } from './parts/rates.ts';
+import { forgetRepeatRefusals } from './parts/affinity.ts';
+import { noScopes } from './parts/lessons.ts';
+import { blockBy, memberBlockOf, scopesDueAt } from './capacity.ts';
+import type { Controls, Limiter } from './member.ts';
+import { joinQueue, replace } from './enter.ts';
+import type { Effect, GroupEvent } from './events.ts';
+import { grantOf, pump } from './grant.ts';
 import {
   attach,
   chargeTo,
@@ -60,7 +58,7 @@ import {
   markRefused,
   noteNamed,
 } from './leases.ts';
-import { leave, rejected } from './leave.ts';
+import { leave, rejected, askForNames, expireWaiters } from './waiting.ts';
 import {
   expirePrefetched,
   extendPrefetched,
@@ -71,20 +69,15 @@ import {
   noteTold,
   recallPrefetched,
 } from './prefetching.ts';
-import { allLedgers, isSplit } from './members.ts';
+import { allLedgers, isSplit, type GroupState, type ActiveLease } from './state.ts';
 import { waitsForItself } from './nesting.ts';
-import { askForNames, expireWaiters } from './parking.ts';
-import { takeOver } from './take-over.ts';
-import type { Limiter } from './limiter.ts';
-import { scopesDueAt } from './scope-holds.ts';
+import { takeOver } from './recover.ts';
 import { forgetScopes } from './scopes.ts';
 import { endReports, forgetReports, reportsDueAt } from './reports.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
-import { renameMembers } from './renaming.ts';
+import { renameMembers, applyReactions, serveMembers } from './serving.ts';
 import { countInFlight } from './reservation.ts';
-import { applyReactions, serveMembers } from './serving.ts';
-import type { GroupState, ActiveLease } from './state.ts';
-import { noteAnswer } from './stats.ts';
+import { noteAnswer, slotsHeld } from './stats.ts';
 import {
   expireOrphaned,
   hasEnded,
@@ -93,7 +86,6 @@ import {
   orphanedFor,
   type Claim,
 } from './orphaned.ts';
-import { slotsHeld } from './violations.ts';
 import { applySignal } from './upstream-signals.ts';
 
 /**

@@ -2,12 +2,10 @@ import { instant, type InstantMs } from './words/ids.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import { failProbe, isProbing, isPrompt, slotsMaxNow, slotsProven } from './parts/ceiling.ts';
 import { noteOpenRefusal } from './parts/evidence.ts';
-import { explainsRefusal, noteAccepted } from './parts/lag.ts';
-import { endedSince, endOf, noteEnd } from './parts/recent-ends.ts';
+import { explainsRefusal, noteAccepted, endedSince, endOf, noteEnd } from './parts/lag.ts';
 import { atUpstream } from './capacity.ts';
-import type { AtGrant, Limiter } from './limiter.ts';
-import { memberOf } from './members.ts';
-import type { GroupState, ActiveLease } from './state.ts';
+import type { AtGrant, Limiter } from './member.ts';
+import { memberOf, type GroupState, type ActiveLease } from './state.ts';
 
 /** How much longer the upstream counts a call than the group does. This file connects leases with `parts/lag.ts`. */
 

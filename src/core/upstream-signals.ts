@@ -1,13 +1,13 @@
 import { IMPLICIT, instant, later, type InstantMs, type LeaseId } from './words/ids.ts';
 import {
   takesOut,
+  namesOf,
   type Blame,
   type RefusalKind,
   type EjectingRefusal,
   type UpstreamSignal,
 } from './words/signal.ts';
-import { namesOf } from './words/scope.ts';
-import type { CallUsage } from './words/usage.ts';
+import type { CallUsage } from './words/ticket.ts';
 import {
   allows as breakerAllows,
   hasFailedLately,
@@ -24,16 +24,14 @@ import {
   slotsProven,
   type RefusedCall,
 } from './parts/ceiling.ts';
-import { isInDoubt, noteAccepted } from './parts/evidence.ts';
+import { isInDoubt, noteAccepted, noteContradicted, wouldContradict } from './parts/evidence.ts';
 import { noteFewer } from './parts/lag.ts';
 import {
   noteBlamed,
-  noteEnded as outageEnded,
-  noteGranted as outageGranted,
-  noteRefused as outageRefused,
-  noteServed as outageServed,
-} from './parts/outage.ts';
-import {
+  outageEnded,
+  outageGranted,
+  outageRefused,
+  outageServed,
   noteEnded as pauseEnded,
   noteGranted as pauseGranted,
   noteRefused as pauseRefused,
@@ -41,15 +39,12 @@ import {
   pauseFor,
 } from './parts/pause.ts';
 import { drain, lowerToHint } from './parts/rates.ts';
-import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
+import { noteTaken, noteRepeatRefusal } from './parts/affinity.ts';
 import { atUpstream } from './capacity.ts';
-import type { AtGrant, Limiter } from './limiter.ts';
-import type { Member } from './member.ts';
-import { isSplit, memberOf, refusalKey } from './members.ts';
+import type { AtGrant, Limiter, Member } from './member.ts';
+import { isSplit, memberOf, refusalKey, type GroupState, type ActiveLease } from './state.ts';
 import { applyReport, applyReportInScope, applySeen, refuteReports } from './reports.ts';
-import { noteContradicted, wouldContradict } from './parts/seen-calls.ts';
 import { isSurelyIn, limiterOf, lowerRates, noteNames, speaksForAll } from './scopes.ts';
-import type { GroupState, ActiveLease } from './state.ts';
 import { noteRefusal, noteSignal } from './stats.ts';
 import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
 

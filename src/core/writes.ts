@@ -9,18 +9,16 @@ import {
   type MemberPart,
 } from './parts/bound.ts';
 import { takeClosed, type DayCosts } from './parts/costs.ts';
-import { setAhead, type Amounts } from './parts/ahead.ts';
+import { setAhead, type Amounts } from './parts/demand.ts';
 import { queueLength } from './parts/queue.ts';
 import { leftOf } from './parts/rates.ts';
-import type { UpstreamCalls } from './parts/upstream-calls.ts';
+import type { UpstreamCalls } from './parts/totals.ts';
 import { memberSlotsLearned } from './capacity.ts';
-import type { Controls } from './controls.ts';
+import type { Controls, KeptMember, Ledger, Member } from './member.ts';
 import { listNextHolders } from './next-holders.ts';
-import type { KeptMember, Ledger, Member } from './member.ts';
-import { isOverdrawn, isSplit } from './members.ts';
+import { isOverdrawn, isSplit, NEVER, type GroupState } from './state.ts';
 import { confirmedControls } from './reports.ts';
-import { NEVER, type GroupState } from './state.ts';
-import { slotsHeld } from './violations.ts';
+import { slotsHeld } from './stats.ts';
 
 /**
  * Minimum time between two writes of tallies while the group is in use. They are large, and no limit depends on them.

@@ -8,13 +8,13 @@ import type {
   LeaseRpc,
 } from '../contract/rpc/group-rpc.ts';
 import type { GroupEvent } from '../core/events.ts';
-import { queuePlace } from '../core/wait-reason.ts';
+import { queuePlace } from '../core/outlook.ts';
 import { hasEnded, isOfNewer } from '../core/orphaned.ts';
 import { leaseIdOf, type InstantMs, type LeaseId, type TicketId } from '../core/words/ids.ts';
 import { SUPERSEDED_ASK_AGAIN_MS } from '../core/words/settings.ts';
 import { countsUntil } from '../core/parts/bound.ts';
 import { BoundedSet } from '../core/parts/bounded-map.ts';
-import { handedGroupOf } from '../core/take-over.ts';
+import { handedGroupOf } from '../core/recover.ts';
 import type { Observation } from './observe/observation.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { ParkedAcquires } from './parked.ts';

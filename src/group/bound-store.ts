@@ -1,11 +1,10 @@
 import type { StoredCall } from '../contract/calls.ts';
 import type { HistoryPoint } from '../contract/history.ts';
-import { emptyControls, type Controls } from '../core/controls.ts';
-import type { Amounts } from '../core/parts/ahead.ts';
+import { emptyControls, type Controls, type KeptMember } from '../core/member.ts';
+import type { Amounts } from '../core/parts/demand.ts';
 import type { BoundRow } from '../core/parts/bound.ts';
-import type { UpstreamCallCounts } from '../core/parts/upstream-calls.ts';
+import type { UpstreamCallCounts } from '../core/parts/totals.ts';
 import type { Stored } from '../core/recover.ts';
-import type { KeptMember } from '../core/member.ts';
 import type { BudgetStop } from '../core/state.ts';
 import type { InstantMs, LeaseId } from '../core/words/ids.ts';
 import type { GroupWrite } from '../core/writes.ts';

@@ -10,8 +10,7 @@ import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts
 import type { PoolStatus } from '../contract/status.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { memberId } from '../core/words/ids.ts';
-import type { AffinitySettings, MemberSettings } from '../core/words/member.ts';
-import type { GroupSettings } from '../core/words/settings.ts';
+import type { AffinitySettings, MemberSettings, GroupSettings } from '../core/words/settings.ts';
 import { LANES, type Lane } from '../core/words/ticket.ts';
 
 const DEFAULTS: GroupConfig = groupSchema.parse({ name: 'unconfigured' });

@@ -3,7 +3,7 @@ import type { Effect } from '../core/events.ts';
 import type { ActiveLease, GroupState } from '../core/state.ts';
 import { IMPLICIT, type LeaseId, type InstantMs } from '../core/words/ids.ts';
 import { lostAt } from '../core/parts/bound.ts';
-import { slotsHeld } from '../core/violations.ts';
+import { slotsHeld } from '../core/stats.ts';
 import { confirmWrite, takeWrite } from '../core/writes.ts';
 import type { Schedule } from '../runtime/clock.ts';
 import type { Observation } from './observe/observation.ts';

@@ -29,12 +29,10 @@ import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import type { Warning } from '../contract/warnings.ts';
 import type { NewCorrection } from '../core/parts/spend.ts';
-import type { CallNotes } from '../core/words/call-notes.ts';
+import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
 import { leaseId, memberId, ticketId } from '../core/words/ids.ts';
-import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
-import type { Lane } from '../core/words/ticket.ts';
-import type { Settlement } from '../core/words/usage.ts';
+import type { Lane, Settlement } from '../core/words/ticket.ts';
 import type { Env } from '../env.ts';
 import { Pool } from './pool.ts';
 

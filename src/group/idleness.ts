@@ -1,8 +1,8 @@
 import { queueLength } from '../core/parts/queue.ts';
 import { nextChangeAt } from '../core/parts/breaker.ts';
-import type { Lessons } from '../core/parts/reports.ts';
+import type { Lessons } from '../core/parts/lessons.ts';
 import { NEVER, type GroupState } from '../core/state.ts';
-import { hasUse } from '../core/take-over.ts';
+import { hasUse } from '../core/recover.ts';
 import { earlier, type InstantMs } from '../core/words/ids.ts';
 import { pause } from '../runtime/async.ts';
 import type { Schedule } from '../runtime/clock.ts';

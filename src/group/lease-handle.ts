@@ -1,10 +1,9 @@
 import { RpcTarget } from 'cloudflare:workers';
 import type { LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
-import type { CallNotes } from '../core/words/call-notes.ts';
+import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
 import type { InstantMs, LeaseId } from '../core/words/ids.ts';
-import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
-import type { Settlement } from '../core/words/usage.ts';
+import type { Settlement } from '../core/words/ticket.ts';
 import type { Timers } from '../runtime/clock.ts';
 
 /** Attachments per millisecond, so that those of a later instance are larger than all of an earlier one. */

@@ -6,11 +6,9 @@ import {
   type TicketId,
 } from '../core/words/ids.ts';
 import type { CallFilter, CorrectedSpend, SpendCorrection } from '../contract/rpc/group-rpc.ts';
-import { allLedgers } from '../core/members.ts';
-import { correctionsOf } from '../core/parts/corrections.ts';
-import { spentIn, type NewCorrection, type Period } from '../core/parts/spend.ts';
-import type { Holder } from '../core/words/ticket.ts';
-import type { Lane } from '../core/words/ticket.ts';
+import { allLedgers } from '../core/state.ts';
+import { correctionsOf, spentIn, type NewCorrection, type Period } from '../core/parts/spend.ts';
+import type { Holder, Lane } from '../core/words/ticket.ts';
 import type { Batch } from './batch.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { ParkedAcquires } from './parked.ts';

@@ -8,7 +8,7 @@ import type {
 import type { Effect } from '../core/events.ts';
 import type { QueuePosition } from '../core/parts/decision-log.ts';
 import { attemptOf, ticketOf, type LeaseId, type TicketId } from '../core/words/ids.ts';
-import type { Rejection } from '../core/words/rejection.ts';
+import type { Rejection } from '../core/words/outcome.ts';
 import { RETRY_AFTER_MAX_MS, RENEW_EVERY_MS } from '../core/words/settings.ts';
 import type { Env } from '../env.ts';
 

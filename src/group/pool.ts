@@ -1,13 +1,13 @@
 import { isOfProviderKey, isVerifiedLater } from '../contract/pool-name.ts';
 import { countsUntil, isCovered, markOf } from '../core/parts/bound.ts';
-import { rateRooms } from '../core/parts/rate-room.ts';
+import { rateRooms } from '../core/parts/rates.ts';
 import { recover } from '../core/recover.ts';
 import { endGapMs } from '../core/estimate.ts';
 import { queueLength } from '../core/parts/queue.ts';
 import type { GroupState } from '../core/state.ts';
 import { wantsAnswer } from '../core/upstream-signals.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
-import { checkMark, slotsHeld } from '../core/violations.ts';
+import { checkMark, slotsHeld } from '../core/stats.ts';
 import { PREFETCH_RENEW_EVERY_MS } from '../core/words/settings.ts';
 import type { Env } from '../env.ts';
 import { windowMsOf } from '../runtime/deployment.ts';

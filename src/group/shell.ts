@@ -2,7 +2,7 @@ import type { GroupEvent } from '../core/events.ts';
 import type { GroupState } from '../core/state.ts';
 import { lostAt } from '../core/parts/bound.ts';
 import { nextWakeAt, step } from '../core/step.ts';
-import { slotsHeld } from '../core/violations.ts';
+import { slotsHeld } from '../core/stats.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import type { Timers } from '../runtime/clock.ts';
 import { WakeTimer, type Batch } from './batch.ts';

@@ -16,10 +16,9 @@ import { sharedBy, poolOf, type PoolLocation } from '../routing/pool.ts';
 import { poolName } from '../contract/pool-name.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import type { VerifiedPool, VerificationRpc } from '../contract/rpc/verification-rpc.ts';
-import type { CallNotes } from '../core/words/call-notes.ts';
-import type { LeaseOutcome } from '../core/words/outcome.ts';
+import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
-import type { Settlement } from '../core/words/usage.ts';
+import type { Settlement } from '../core/words/ticket.ts';
 import { HeldById, VerifiedPools, Verification, type VerificationCalls } from './verification.ts';
 import { within } from '../runtime/async.ts';
 

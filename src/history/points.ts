@@ -1,5 +1,5 @@
 import type { HistoryPoint, CallCounts, TenantTimes } from '../contract/history.ts';
-import { addCounts } from '../core/parts/histogram.ts';
+import { addCounts } from '../core/parts/totals.ts';
 
 /** Joins an earlier and a later point of one pool. The limit is that of the later one. */
 export function joinInTime(earlier: HistoryPoint, later: HistoryPoint): HistoryPoint {

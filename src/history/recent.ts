@@ -5,7 +5,7 @@ import {
   type LastHour,
   type Lately,
 } from '../contract/status.ts';
-import { quantileMs } from '../core/parts/histogram.ts';
+import { quantileMs } from '../core/parts/totals.ts';
 import { refusedForLimits } from '../core/words/signal.ts';
 import { inSteps } from './points.ts';
 

@@ -4,7 +4,7 @@ import { GAUGES, MEMBER_GAUGES, METRICS_ONLY, type GaugeRow } from '../contract/
 import type { PresenceReport } from '../contract/rpc/presence-rpc.ts';
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import type { MemberStatus, PoolStatus, SpendStatus } from '../contract/status.ts';
-import { emptyHistogram } from '../core/parts/histogram.ts';
+import { emptyHistogram } from '../core/parts/totals.ts';
 import { noLag } from '../core/parts/lag.ts';
 import { emptyRates, type RateUse } from '../core/parts/rates.ts';
 import { periodBegin } from '../core/parts/spend.ts';

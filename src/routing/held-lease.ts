@@ -7,9 +7,8 @@ import type {
   ReplacedInstance,
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
-import type { CallNotes } from '../core/words/call-notes.ts';
-import type { LeaseOutcome } from '../core/words/outcome.ts';
-import type { Settlement } from '../core/words/usage.ts';
+import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
+import type { Settlement } from '../core/words/ticket.ts';
 import { pause, within } from '../runtime/async.ts';
 import { steadyClock, type Schedule } from '../runtime/clock.ts';
 

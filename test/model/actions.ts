@@ -8,9 +8,9 @@ import {
   SETTLE_MS,
   TOMBSTONE_TTL_MS,
   type GroupSettings,
+  type MemberSettings,
 } from '../../src/core/words/settings.ts';
 import type { UpstreamSignal } from '../../src/core/words/signal.ts';
-import type { MemberSettings } from '../../src/core/words/member.ts';
 import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 import { SOMEBODY, someMember, someSettings } from '../support/core-builders.ts';
 

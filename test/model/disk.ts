@@ -1,4 +1,4 @@
-import { emptyControls } from '../../src/core/controls.ts';
+import { emptyControls } from '../../src/core/member.ts';
 import type { BoundRow } from '../../src/core/parts/bound.ts';
 import type { Stored } from '../../src/core/recover.ts';
 import type { GroupWrite, StoredControls } from '../../src/core/writes.ts';

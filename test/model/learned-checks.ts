@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Limiter } from '../../src/core/limiter.ts';
-import { SCOPES_MAX } from '../../src/core/parts/scope-lessons.ts';
+import type { Limiter } from '../../src/core/member.ts';
+import { SCOPES_MAX } from '../../src/core/parts/lessons.ts';
 import type { GroupState } from '../../src/core/state.ts';
 import type { NaiveGroup } from './naive-group.ts';
 import type { NaiveLessons } from './naive-scopes.ts';

@@ -1,5 +1,4 @@
-import type { MemberSettings } from '../../src/core/words/member.ts';
-import type { GroupSettings } from '../../src/core/words/settings.ts';
+import type { MemberSettings, GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import type { NaiveHold } from './naive-order.ts';
 

@@ -11,7 +11,7 @@ import {
   takeAllowance,
   undo,
   undoNumbers,
-} from '../../src/core/parts/reports.ts';
+} from '../../src/core/parts/lessons.ts';
 import { instant } from '../../src/core/words/ids.ts';
 import type { RefusalKind } from '../../src/core/words/signal.ts';
 import type { NaiveRoom } from './naive-room.ts';

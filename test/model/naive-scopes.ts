@@ -2,7 +2,7 @@ import { closedBreaker, hasFailedLately, type Breaker } from '../../src/core/par
 import { emptyCeiling, type Ceiling } from '../../src/core/parts/ceiling.ts';
 import { noLag, type Lag } from '../../src/core/parts/lag.ts';
 import { emptyPause, type Pause } from '../../src/core/parts/pause.ts';
-import { noReports, undoNumbers, type Reports } from '../../src/core/parts/reports.ts';
+import { noReports, undoNumbers, type Reports } from '../../src/core/parts/lessons.ts';
 import { instant } from '../../src/core/words/ids.ts';
 import type { UpstreamSignal } from '../../src/core/words/signal.ts';
 import type { Holder } from '../../src/core/words/ticket.ts';

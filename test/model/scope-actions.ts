@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import type { LeaseOutcome } from '../../src/core/words/outcome.ts';
-import type { RefusalScope } from '../../src/core/words/scope.ts';
+import type { RefusalScope, UpstreamSignal } from '../../src/core/words/signal.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
-import type { UpstreamSignal } from '../../src/core/words/signal.ts';
 import {
   actionArb,
   askArb,

@@ -1,4 +1,4 @@
-import { emptyControls, type Controls } from '../../src/core/controls.ts';
+import { emptyControls, type Controls, type Member } from '../../src/core/member.ts';
 import type { Effect, GroupEvent } from '../../src/core/events.ts';
 import {
   instant,
@@ -7,19 +7,24 @@ import {
   ticketId,
   type InstantMs,
 } from '../../src/core/words/ids.ts';
-import type { Member } from '../../src/core/member.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
-import type { LeaseOutcome } from '../../src/core/words/outcome.ts';
-import { recover, type Stored } from '../../src/core/recover.ts';
-import type { Rejection } from '../../src/core/words/rejection.ts';
-import { BREAKER_DEFAULTS, type MemberSettings } from '../../src/core/words/member.ts';
-import type { GroupSettings } from '../../src/core/words/settings.ts';
+import type { LeaseOutcome, Rejection } from '../../src/core/words/outcome.ts';
+import { recover, emptyState, type Stored } from '../../src/core/recover.ts';
+import {
+  BREAKER_DEFAULTS,
+  type MemberSettings,
+  type GroupSettings,
+} from '../../src/core/words/settings.ts';
 import { SERVED, type UpstreamSignal } from '../../src/core/words/signal.ts';
-import { emptyState } from '../../src/core/empty-state.ts';
 import type { GroupState, ActiveLease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
-import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/words/ticket.ts';
-import type { Settlement } from '../../src/core/words/usage.ts';
+import {
+  LANES,
+  type Holder,
+  type Lane,
+  type Ticket,
+  type Settlement,
+} from '../../src/core/words/ticket.ts';
 import type { Claim } from '../../src/core/orphaned.ts';
 import type { QueuePosition } from '../../src/core/parts/decision-log.ts';
 import { NO_RATES } from '../../src/core/parts/rate-limits.ts';

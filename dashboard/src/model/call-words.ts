@@ -1,5 +1,5 @@
 import type { AnswerAt } from '../../../src/admin/client.ts';
-import type { Rejection } from '../../../src/core/words/rejection.ts';
+import type { Rejection } from '../../../src/core/words/outcome.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import type { PassedOver, PlacedBy, WaitCause } from '../../../src/core/parts/decision-log.ts';
 import { count, duration, plural, usd } from '../format.ts';

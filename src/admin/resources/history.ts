@@ -17,7 +17,7 @@ import { definedGroup, kindOfLimits } from '../../routing/key-groups.ts';
 import { type PoolReply, askPools, readDirectory } from '../../overview/pools.ts';
 import { joinPools } from '../../history/points.ts';
 import { type Env, directoryOf } from '../../env.ts';
-import { quantileMs } from '../../core/parts/histogram.ts';
+import { quantileMs } from '../../core/parts/totals.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import {
   type HistoryPoint,

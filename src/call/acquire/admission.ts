@@ -1,11 +1,8 @@
 import type { RunLease } from '../../contract/rpc/runs-rpc.ts';
-import type { RateRoom } from '../../core/parts/rate-room.ts';
-import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { LeaseOutcome } from '../../core/words/outcome.ts';
-import type { RefusalScope } from '../../core/words/scope.ts';
-import type { UpstreamSignal } from '../../core/words/signal.ts';
-import type { Settlement } from '../../core/words/usage.ts';
-import type { HoldKind } from '../../core/words/ticket.ts';
+import type { RateRoom } from '../../core/parts/rates.ts';
+import type { CallNotes, LeaseOutcome } from '../../core/words/outcome.ts';
+import type { RefusalScope, UpstreamSignal } from '../../core/words/signal.ts';
+import type { Settlement, HoldKind } from '../../core/words/ticket.ts';
 import { timeoutMsOf, type RequestedLanes } from '../../routing/lanes.ts';
 import type { Placement } from '../../routing/placement.ts';
 import type { Rounds } from './rounds.ts';

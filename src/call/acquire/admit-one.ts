@@ -13,7 +13,7 @@ import {
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
-import type { CallEstimate } from '../../core/words/usage.ts';
+import type { CallEstimate, Holder, Ticket } from '../../core/words/ticket.ts';
 import {
   after as plus,
   instant,
@@ -22,8 +22,7 @@ import {
   memberId,
   ticketId as ticketIdOf,
 } from '../../core/words/ids.ts';
-import { ambiguous } from '../../core/words/scope.ts';
-import type { Holder, Ticket } from '../../core/words/ticket.ts';
+import { ambiguous } from '../../core/words/signal.ts';
 import { within, type Background, type AbortSource } from '../../runtime/async.ts';
 import { waitsUntil, type GrantedMember, type Settle, type CallTicket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';

@@ -1,4 +1,4 @@
-import type { RateRoom } from '../../core/parts/rate-room.ts';
+import type { RateRoom } from '../../core/parts/rates.ts';
 import { KEY_PREFIX } from '../../routing/key-groups.ts';
 import {
   GROUPS_PER_CALL_MAX,

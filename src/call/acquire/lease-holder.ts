@@ -8,10 +8,9 @@ import type {
 } from '../../contract/rpc/group-rpc.ts';
 import type { RunLease } from '../../contract/rpc/runs-rpc.ts';
 import type { OrphanedPrefetchedSlot } from '../../core/orphaned.ts';
-import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { LeaseOutcome } from '../../core/words/outcome.ts';
+import type { CallNotes, LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
-import type { Settlement } from '../../core/words/usage.ts';
+import type { Settlement } from '../../core/words/ticket.ts';
 import { LEASE_TTL_MS, RENEW_EVERY_MS } from '../../core/words/settings.ts';
 import { steadyClock, type Schedule } from '../../runtime/clock.ts';
 import { within, pause, type Background } from '../../runtime/async.ts';

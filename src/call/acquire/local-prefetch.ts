@@ -2,7 +2,7 @@ import type { GiveBackRequest, PrefetchReport } from '../../contract/rpc/group-r
 import { addSums, type ReportedCost } from '../../core/parts/costs.ts';
 import type { PrefetchedShare, ReportedCalls } from '../../core/parts/prefetches.ts';
 import type { LeaseId } from '../../core/words/ids.ts';
-import type { Settlement } from '../../core/words/usage.ts';
+import type { Settlement } from '../../core/words/ticket.ts';
 import { PREFETCH_STARTS_MS, PREFETCH_TTL_MS } from '../../core/words/settings.ts';
 import { steadyClock, type SteadyClock } from '../../runtime/clock.ts';
 

@@ -1,7 +1,6 @@
-import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { LeaseOutcome } from '../../core/words/outcome.ts';
+import type { CallNotes, LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
-import type { Settlement } from '../../core/words/usage.ts';
+import type { Settlement } from '../../core/words/ticket.ts';
 import { PREFETCH_TTL_MS } from '../../core/words/settings.ts';
 import { steadyClock } from '../../runtime/clock.ts';
 import { LeaseHolder, type AskedLease, type CallLease, type LeaseEnd } from './lease-holder.ts';

@@ -1,8 +1,8 @@
-import type { Exceeded, LimitName } from '../../core/words/limits.ts';
+import type { Exceeded, LimitName } from '../../core/words/settings.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { plural } from '../../core/words/figures.ts';
-import type { BusyCause, Rejection } from '../../core/words/rejection.ts';
-import { NO_MODEL, type Scope } from '../../core/words/scope.ts';
+import type { BusyCause, Rejection } from '../../core/words/outcome.ts';
+import { NO_MODEL, type Scope } from '../../core/words/signal.ts';
 import { kindOfLimits } from '../../routing/key-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { EachSecond, steadyClock } from '../../runtime/clock.ts';

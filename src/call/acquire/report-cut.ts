@@ -1,4 +1,4 @@
-import type { CutReason } from '../../core/words/cut.ts';
+import type { CutReason } from '../../core/words/outcome.ts';
 import type { Admission } from './admission.ts';
 
 export function reportCut(admission: Admission, status: number, reason: CutReason | null): void {

@@ -1,7 +1,7 @@
 import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
-import type { RateRoom } from '../../core/parts/rate-room.ts';
-import type { Rejection } from '../../core/words/rejection.ts';
+import type { RateRoom } from '../../core/parts/rates.ts';
+import type { Rejection } from '../../core/words/outcome.ts';
 import { steadyClock } from '../../runtime/clock.ts';
 import { FailureStreak } from './failure-streak.ts';
 import type { GrantedTurn, WaitStep } from './open-calls.ts';

@@ -12,10 +12,9 @@ import type {
 } from '../../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import type { VerificationRpc } from '../../contract/rpc/verification-rpc.ts';
-import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { LeaseOutcome } from '../../core/words/outcome.ts';
+import type { CallNotes, LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
-import type { Settlement } from '../../core/words/usage.ts';
+import type { Settlement } from '../../core/words/ticket.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { noteVerified } from '../identity/verified-pools.ts';
 

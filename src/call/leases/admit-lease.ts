@@ -1,5 +1,5 @@
 import type { WaitReason } from '../../core/parts/decision-log.ts';
-import type { RateRoom } from '../../core/parts/rate-room.ts';
+import type { RateRoom } from '../../core/parts/rates.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { leaseOf } from '../../routing/held-lease.ts';

@@ -2,8 +2,7 @@ import type { AnalyticsDataset, Env } from '../../env.ts';
 import type { Reason } from '../../contract/reasons.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
-import type { Holder, Lane } from '../../core/words/ticket.ts';
-import type { Settlement } from '../../core/words/usage.ts';
+import type { Holder, Lane, Settlement } from '../../core/words/ticket.ts';
 
 /** Maximum length of a text. Callers choose some of them, and all texts of a point may have 16 KB. */
 const TEXT_LENGTH_MAX = 200;

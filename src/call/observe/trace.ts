@@ -1,5 +1,5 @@
 import { tracing } from 'cloudflare:workers';
-import type { Settlement } from '../../core/words/usage.ts';
+import type { Settlement } from '../../core/words/ticket.ts';
 import type { Located } from '../locate.ts';
 
 /** Maximum length of a model in a trace, because callers choose the name. */

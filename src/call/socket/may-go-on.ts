@@ -1,6 +1,6 @@
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
-import type { CutReason } from '../../core/words/cut.ts';
+import type { CutReason } from '../../core/words/outcome.ts';
 import { kindOfLimits } from '../../routing/key-groups.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import type { AuthenticatedCall } from '../call.ts';

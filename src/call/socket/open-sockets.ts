@@ -1,5 +1,5 @@
 import type { Schedule } from '../../runtime/clock.ts';
-import type { CutReason } from '../../core/words/cut.ts';
+import type { CutReason } from '../../core/words/outcome.ts';
 
 /** How often an open WebSocket is checked. By then a change has reached every isolate. */
 const LOOK_MS = 5_000;

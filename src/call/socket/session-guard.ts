@@ -1,4 +1,4 @@
-import type { CutReason } from '../../core/words/cut.ts';
+import type { CutReason } from '../../core/words/outcome.ts';
 import { forbiddenFor } from '../../routing/key-access.ts';
 import {
   jsonTextOf,

@@ -1,5 +1,4 @@
-import type { CutReason } from '../../core/words/cut.ts';
-import type { LeaseOutcome } from '../../core/words/outcome.ts';
+import type { CutReason, LeaseOutcome } from '../../core/words/outcome.ts';
 import {
   isFailure,
   NO_FRAME,

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { BREAKER_DEFAULTS } from '../../core/words/member.ts';
+import { BREAKER_DEFAULTS } from '../../core/words/settings.ts';
 import { text } from './limits.ts';
 
 /** Default for the longest time that a run may hold its slot. */

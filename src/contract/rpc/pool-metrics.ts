@@ -1,4 +1,4 @@
-import type { Histogram } from '../../core/parts/histogram.ts';
+import type { Histogram } from '../../core/parts/totals.ts';
 import type { Figure, METRICS_ONLY } from '../gauges.ts';
 import type { PoolStatus } from '../status.ts';
 

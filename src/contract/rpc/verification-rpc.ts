@@ -1,7 +1,6 @@
-import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { LeaseOutcome } from '../../core/words/outcome.ts';
+import type { CallNotes, LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
-import type { Settlement } from '../../core/words/usage.ts';
+import type { Settlement } from '../../core/words/ticket.ts';
 import type { ListedPool } from './directory-rpc.ts';
 import type {
   AcquireAnswer,

@@ -1,4 +1,4 @@
-import { BREAKER_DEFAULTS, type BreakerSettings } from '../words/member.ts';
+import { BREAKER_DEFAULTS, type BreakerSettings } from '../words/settings.ts';
 import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
 
 /**

@@ -1,10 +1,7 @@
-import type { CallNotes } from '../words/call-notes.ts';
+import type { CallNotes, LeaseOutcome, Rejection } from '../words/outcome.ts';
 import type { InstantMs, LeaseId } from '../words/ids.ts';
 import type { MemberId } from '../words/ids.ts';
-import type { LeaseOutcome } from '../words/outcome.ts';
-import type { Rejection } from '../words/rejection.ts';
-import type { Scope } from '../words/scope.ts';
-import type { UpstreamSignal } from '../words/signal.ts';
+import type { Scope, UpstreamSignal } from '../words/signal.ts';
 import type { Ticket } from '../words/ticket.ts';
 import type { ReportedCalls } from './prefetches.ts';
 

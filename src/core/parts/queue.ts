@@ -1,8 +1,11 @@
-import type { InstantMs, LeaseId, TicketId } from '../words/ids.ts';
-import { LANES, type Lane, type Ticket } from '../words/ticket.ts';
-import type { Demand } from '../words/usage.ts';
+import { after, instant, type InstantMs, type LeaseId, type TicketId } from '../words/ids.ts';
+import { LANES, type Lane, type Ticket, type Demand } from '../words/ticket.ts';
+import { TOMBSTONE_TTL_MS, TOMBSTONES_MAX } from '../words/settings.ts';
 import type { AgentAccount, TenantAccount } from './accounts.ts';
 import type { WaitReason } from './decision-log.ts';
+import { BoundedMap } from './bounded-map.ts';
+
+/** The queue of a group. Also the pools whose calls are passed over in it, and the tickets that have ended. */
 
 /** A ticket's entry in the queue. */
 export interface Waiter {
@@ -178,4 +181,77 @@ export function laneLength(queue: Queue, lane: Lane): number {
 /** Lists the lanes below `lane`, lowest first. */
 export function lanesBelow(lane: Lane): Lane[] {
   return LANES.slice(LANES.indexOf(lane) + 1).toReversed();
+}
+
+/**
+ * Full pools, each with the time until which calls that also need slots there are passed over here. Without it, a slot
+ * that one of these calls returns would go to the next of them. That call would be declined there and return the slot
+ * too. All of them would move to the other queue, one round trip each, while the slot is idle.
+ */
+export type FullPool = BoundedMap<string, InstantMs>;
+
+const POOLS_MAX = 100;
+
+/**
+ * Maximum time for which calls are passed over, in milliseconds. Then one of them checks again, because estimates may
+ * be wrong.
+ */
+const PASS_OVER_MS_MAX = 5_000;
+
+export function nothingPassedOver(): FullPool {
+  return new BoundedMap(POOLS_MAX);
+}
+
+/** Passes over calls that need slots of a pool which is full for about `forMs`. */
+export function passOver(passedOver: FullPool, pool: string, forMs: number, now: InstantMs): void {
+  passedOver.set(pool, after(now, Math.min(PASS_OVER_MS_MAX, Math.max(0, forMs))));
+}
+
+export function isPassedOver(passedOver: FullPool, { needs }: Ticket, now: InstantMs): boolean {
+  if (passedOver.size === 0 || needs === undefined) return false;
+  return needs.some((pool) => (passedOver.get(pool) ?? -Infinity) > now);
+}
+
+/** Removes expired entries. Returns when the next one expires, Infinity if there is none. */
+export function endPassedOver(passedOver: FullPool, now: InstantMs): InstantMs {
+  let next = Infinity;
+  for (const [pool, until] of passedOver.entries()) {
+    if (until <= now) passedOver.delete(pool);
+    else next = Math.min(next, until);
+  }
+  return instant(next);
+}
+
+/**
+ * Ids of ended attempts and cancelled tickets. Each is remembered for at least the TTL, and until others have ended for
+ * the same time again. It is forgotten earlier only if there are too many.
+ *
+ * Ids are kept in two generations, and the older one is forgotten as a whole. Removing the oldest ids one by one
+ * becomes slower with their number, because a Set or Map scans the removed entries at its front again until it is
+ * rebuilt.
+ */
+export class Tombstones {
+  #recent = new Set<string>();
+  #older = new Set<string>();
+  /** The instant at which every id of the older generation has reached its TTL. */
+  #recentUntil = instant(0);
+
+  /** An id that ended twice may count twice. */
+  get size(): number {
+    return this.#recent.size + this.#older.size;
+  }
+
+  has(id: string): boolean {
+    return this.#recent.has(id) || this.#older.has(id);
+  }
+
+  /** Remembers an id from `now` on, even if it is already known. */
+  add(id: string, now: InstantMs): void {
+    if (now >= this.#recentUntil || this.#recent.size >= TOMBSTONES_MAX / 2) {
+      this.#older = this.#recent;
+      this.#recent = new Set();
+      this.#recentUntil = after(now, TOMBSTONE_TTL_MS);
+    }
+    this.#recent.add(id);
+  }
 }

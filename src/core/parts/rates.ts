@@ -1,7 +1,7 @@
 import { instant, type InstantMs } from '../words/ids.ts';
-import type { Exceeded, LimitName, RateSettings } from '../words/limits.ts';
+import type { Exceeded, LimitName, RateSettings } from '../words/settings.ts';
 import type { LimitHint } from '../words/signal.ts';
-import type { CallUsage } from '../words/usage.ts';
+import type { CallUsage } from '../words/ticket.ts';
 import {
   drain as drainBucket,
   fitsAt,
@@ -10,11 +10,8 @@ import {
   levelAt,
   lowerTo,
   take as takeFrom,
-  type Bucket,
-  type BucketParams,
-} from './bucket.ts';
-import { limitsOf, MINUTE_MS, type RateLimit } from './rate-limits.ts';
-import {
+  limitsOf,
+  MINUTE_MS,
   add as addWindow,
   count,
   emptyWindow,
@@ -23,8 +20,14 @@ import {
   usedAt,
   windowFitsAt,
   windowSpare,
+  wholeAt,
+  type Bucket,
+  type BucketParams,
+  type RateLimit,
   type Window,
-} from './window.ts';
+} from './rate-limits.ts';
+
+/** The use of rate limits: what is taken, refunded and corrected, and what is left of each limit. */
 
 /** The used part of the limits. It is stored, so that a restarted group does not grant it again. */
 export interface RateUse {
@@ -92,7 +95,7 @@ export function exceededBy(settings: RateSettings, demand: CallUsage): Exceeded 
 }
 
 /** A call that will have room at an instant if no other call takes it. */
-export interface Expected {
+interface Expected {
   readonly demand: CallUsage;
   readonly at: InstantMs;
 }
@@ -375,4 +378,34 @@ function bucketOf(rates: RateUse, name: LimitName, params: BucketParams, now: In
 
 function windowOf(rates: RateUse, name: LimitName): Window {
   return (rates.windows[name] ??= emptyWindow());
+}
+
+/** The room in one limit of requests or tokens, over its minute or day. */
+export interface RateRoom {
+  readonly name: Exclude<LimitName, 'startsPerS'>;
+  readonly limit: number;
+  /** The amount that may still be taken before the minute or the day is full. */
+  readonly left: number;
+  /** Time until the full limit is available again if nothing is taken, in milliseconds. */
+  readonly resetMs: number;
+}
+
+/** Most groups have no such limit. */
+const NONE: readonly RateRoom[] = [];
+
+/** Returns the room in each limit that is set, regardless of the pace at which it may be used. */
+export function rateRooms(
+  { windows }: RateUse,
+  settings: RateSettings,
+  now: InstantMs,
+): readonly RateRoom[] {
+  const limits = limitsOf(settings);
+  if (limits.length === 0) return NONE;
+  return limits.flatMap(({ name, window: params }) => {
+    if (params === null || name === 'startsPerS') return [];
+    const window = windows[name] ?? emptyWindow();
+    const left = Math.max(0, Math.floor(params.limit - usedAt(window, params, now)));
+    const resetMs = Math.ceil(wholeAt(window, params, now) - now);
+    return [{ name, limit: params.limit, left, resetMs }];
+  });
 }

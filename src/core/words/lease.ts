@@ -1,6 +1,5 @@
 import type { LeaseId, MemberId, TicketId } from './ids.ts';
-import type { Holder, Lane } from './ticket.ts';
-import type { Reserved } from './usage.ts';
+import type { Holder, Lane, Reserved } from './ticket.ts';
 
 /** The lease on whose slots another one runs, and the number of slots that it takes. */
 export interface NestedLease {

@@ -1,6 +1,7 @@
-import type { BudgetSettings, RateSettings } from './limits.ts';
-import type { AffinitySettings, BreakerSettings, MemberSettings } from './member.ts';
 import type { Lane } from './ticket.ts';
+import type { MemberId } from './ids.ts';
+
+/** The settings of a group and of its members, and the constants of the protocol. */
 
 /** The part of a group's configuration that the core needs. */
 export interface GroupSettings {
@@ -188,3 +189,103 @@ export const HELD_OUT_MAX = 64;
 
 /** Maximum number of remembered members that the configuration no longer names. */
 export const RETIRED_MAX = 32;
+
+/** A place where calls of the group run. Only what the core needs: its own limits, and when it is preferred. */
+export interface MemberSettings {
+  readonly id: MemberId;
+  /** As for the group. 0 grants nothing here, and Infinity leaves concurrency unlimited. */
+  readonly slotsMax: number;
+  readonly isHard: boolean;
+  readonly isAdaptive: boolean;
+  readonly rates: RateSettings;
+  readonly budgets: BudgetSettings;
+  /** Whether any rate or budget is set. */
+  readonly isMetered: boolean;
+  readonly breaker: BreakerSettings;
+  readonly probesPauses: boolean;
+  /** Its share of the calls relative to the other members of its tier. */
+  readonly weight: number;
+  /** Members of a higher tier are used only when all members of lower tiers are full or ejected. */
+  readonly tier: number;
+  /** false if the configuration disables the member. Calls in flight there continue to their end. */
+  readonly isEnabled: boolean;
+  /**
+   * The upstream whose calls ran here before the group had members, because both use the same key. null if it has a key
+   * of its own.
+   */
+  readonly succeeds: string | null;
+  /**
+   * Identifies its upstream and its key, independent of its id. Members with the same place are the same. null if
+   * unknown.
+   */
+  readonly place: string | null;
+}
+
+export interface BreakerSettings {
+  /** The share of failed calls at which the breaker opens. Infinity disables it. */
+  readonly failedShare: number;
+  /** Minimum number of results before the breaker opens. */
+  readonly callsMin: number;
+  /** Maximum age of a result that counts, in milliseconds. */
+  readonly windowMs: number;
+  /** Initial time that the breaker stays open, in milliseconds. Doubles after each failed probe. */
+  readonly openMs: number;
+  readonly openMsMax: number;
+}
+
+export const BREAKER_DEFAULTS: BreakerSettings = {
+  failedShare: 0.5,
+  callsMin: 10,
+  windowMs: 300_000,
+  openMs: 15_000,
+  openMsMax: 300_000,
+};
+
+/** How related calls stay at one member, where their prompts are cached. */
+export interface AffinitySettings {
+  readonly by: 'agent' | 'caller' | 'none';
+  /** How long a member is kept after its last call, in milliseconds. */
+  readonly forMs: number;
+  /** Maximum time that a call waits for its member while another member has room, in milliseconds. */
+  readonly waitMs: number;
+}
+
+/** Why a member is ejected, as a clause after "because", by kind of the refusal. */
+export const EJECTION_CAUSES = {
+  unauthorized: 'its upstream refuses its key',
+  quota: 'its upstream reports that the account has no quota left',
+  egress: "its upstream refuses calls from the Worker's location",
+} as const;
+
+/** The rate limits of a group. null means no limit, and 0 lets no call pass. */
+export interface RateSettings {
+  /** Requests per minute and per day. */
+  readonly rpm: number | null;
+  readonly rpd: number | null;
+  /** Input and output tokens together, per minute and per day. */
+  readonly tpm: number | null;
+  readonly tpd: number | null;
+  /** Input tokens and output tokens per minute. */
+  readonly itpm: number | null;
+  readonly otpm: number | null;
+  /** Maximum number of calls that start within one second. It bounds how fast the slots fill. */
+  readonly startsPerS: number | null;
+  /** The burst of a limit per minute, as the time in which its rate refills it, in milliseconds. */
+  readonly burstMs: number;
+}
+
+export type LimitName = Exclude<keyof RateSettings, 'burstMs'>;
+
+/** A limit that a single call exceeds, with both amounts. */
+export interface Exceeded {
+  readonly limit: LimitName;
+  readonly limitAmount: number;
+  readonly amount: number;
+}
+
+/** Maximum cost of a group in each UTC hour, day and month. null means no limit. */
+export interface BudgetSettings {
+  readonly perHourUsd: number | null;
+  readonly perDayUsd: number | null;
+  readonly perMonthUsd: number | null;
+}

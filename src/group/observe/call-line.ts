@@ -3,7 +3,7 @@ import type { CallLogConfig } from '../../contract/config/call-log.ts';
 import type { Decision, DecisionLog } from '../../core/parts/decision-log.ts';
 import { attemptOf } from '../../core/stats.ts';
 import type { TicketId, InstantMs } from '../../core/words/ids.ts';
-import type { Scope } from '../../core/words/scope.ts';
+import type { Scope } from '../../core/words/signal.ts';
 import { MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
 import type { ReportedCalls } from '../../core/parts/prefetches.ts';
 import type { GroupState } from '../../core/state.ts';

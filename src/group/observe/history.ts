@@ -8,12 +8,11 @@ import type { LastHour, Lately } from '../../contract/status.ts';
 import { sumOfCalls, joinInTime, inSteps, type Sums } from '../../history/points.ts';
 import { lastHourOf, latelyOf } from '../../history/recent.ts';
 import { heldAtMember, heldByCalls, slotsLearned } from '../../core/capacity.ts';
-import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
+import { countsSince, emptyCounts, quantileMs } from '../../core/parts/totals.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../core/words/settings.ts';
 import { queueLength } from '../../core/parts/queue.ts';
-import { isSplit } from '../../core/members.ts';
-import type { GroupState } from '../../core/state.ts';
+import { isSplit, type GroupState } from '../../core/state.ts';
 import type { HistoryRows } from './rows.ts';
 import { MinuteTenants } from './call-line.ts';
 

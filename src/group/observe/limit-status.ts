@@ -5,20 +5,19 @@ import type {
   LimitsSeenStatus,
 } from '../../contract/status.ts';
 import { blockOf, slotsLearned, heldAtMember, memberSlotsLearned } from '../../core/capacity.ts';
-import { isSplit } from '../../core/members.ts';
+import { isSplit, NEVER, type GroupState } from '../../core/state.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
 import { spentIn, type Spender } from '../../core/parts/spend.ts';
-import { NEVER, type GroupState } from '../../core/state.ts';
 import { configuredSlots, rateStatuses } from '../../routing/group-limits.ts';
 import { memberIdOf } from '../../contract/config/members.ts';
 import { MEMBER_GAUGES } from '../../contract/gauges.ts';
 import type { Member, Ledger } from '../../core/member.ts';
-import type { Outage } from '../../core/parts/outage.ts';
+import type { Outage } from '../../core/parts/pause.ts';
 import {
   areSameLimits,
   limitsReported,
   type ReportedLimits,
-} from '../../core/parts/reported-limits.ts';
+} from '../../core/parts/rate-limits.ts';
 import type { LimitHint } from '../../core/words/signal.ts';
 import { limitOf, type Definition } from '../definition.ts';
 import { pauseOfMembers, pauseStatus, aboutOf } from './scope-status.ts';

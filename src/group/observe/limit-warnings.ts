@@ -1,14 +1,18 @@
 import type { Raised } from '../../contract/warnings.ts';
-import { isSplit } from '../../core/members.ts';
+import { isSplit, type GroupState } from '../../core/state.ts';
 import type { Ledger } from '../../core/member.ts';
 import { lastDecision, type Decision } from '../../core/parts/decision-log.ts';
-import { limitsOf, type RateLimit } from '../../core/parts/rate-limits.ts';
+import {
+  limitsOf,
+  oldestLeavesAt,
+  usedAt,
+  windowFitsAt,
+  type RateLimit,
+} from '../../core/parts/rate-limits.ts';
 import { boundsOf, PERIODS, spentIn, type Period } from '../../core/parts/spend.ts';
-import { oldestLeavesAt, usedAt, windowFitsAt } from '../../core/parts/window.ts';
-import type { GroupState } from '../../core/state.ts';
 import { IMPLICIT, instant, type InstantMs, type MemberId } from '../../core/words/ids.ts';
-import type { BudgetSettings } from '../../core/words/limits.ts';
-import type { Rejection } from '../../core/words/rejection.ts';
+import type { BudgetSettings } from '../../core/words/settings.ts';
+import type { Rejection } from '../../core/words/outcome.ts';
 import { dollars } from '../../core/words/figures.ts';
 
 /** Warnings of limits that are nearly or fully used: budgets, limits per day, and slots. */

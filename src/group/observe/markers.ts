@@ -1,9 +1,8 @@
 import { MINUTE_MS, type HistoryGap } from '../../contract/history.ts';
 import { POOL_MARKERS_MAX, type PoolMarker, type PoolMarkerKind } from '../../contract/history.ts';
-import type { Limiter } from '../../core/limiter.ts';
-import type { Member } from '../../core/member.ts';
+import type { Limiter, Member } from '../../core/member.ts';
 import { aboutCalls } from '../../core/scopes.ts';
-import { ALL_CALLS, isSameScope, scopeKey, type Scope } from '../../core/words/scope.ts';
+import { ALL_CALLS, isSameScope, scopeKey, type Scope } from '../../core/words/signal.ts';
 import { slotsMaxNow } from '../../core/parts/ceiling.ts';
 import type { GroupEvent } from '../../core/events.ts';
 import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';

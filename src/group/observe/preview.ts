@@ -6,12 +6,11 @@ import {
   slotsLearned,
 } from '../../core/capacity.ts';
 import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
-import { queueLength } from '../../core/parts/queue.ts';
+import { queueLength, Tombstones } from '../../core/parts/queue.ts';
 import type { GroupSettings } from '../../core/words/settings.ts';
 import type { GroupState } from '../../core/state.ts';
 import { step } from '../../core/step.ts';
 import { noPrefetching } from '../../core/parts/prefetches.ts';
-import { Tombstones } from '../../core/parts/tombstones.ts';
 import { emptyDecisionLog } from '../../core/parts/decision-log.ts';
 import { definitionFrom, settingsOf } from '../definition.ts';
 import { budgetSpent } from './status.ts';

@@ -1,15 +1,18 @@
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { ScopeFields, ScopeKind } from '../../contract/scope.ts';
 import type { MemberStatus, PoolStatus, ScopeStatus, PauseStatus } from '../../contract/status.ts';
-import { blockOf, memberBlockOf } from '../../core/capacity.ts';
-import type { ScopeLimiter } from '../../core/limiter.ts';
-import type { Member } from '../../core/member.ts';
-import { isSplit } from '../../core/members.ts';
-import { blockFor, scopesHolding, slotsOfScope } from '../../core/scope-holds.ts';
+import {
+  blockOf,
+  memberBlockOf,
+  blockFor,
+  scopesHolding,
+  slotsOfScope,
+} from '../../core/capacity.ts';
+import type { ScopeLimiter, Member } from '../../core/member.ts';
+import { isSplit, type GroupState } from '../../core/state.ts';
 import { goesByScopes } from '../../core/scopes.ts';
-import type { GroupState } from '../../core/state.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
-import { ALL_CALLS, isSameScope, type Scope } from '../../core/words/scope.ts';
+import { ALL_CALLS, isSameScope, type Scope } from '../../core/words/signal.ts';
 import { joinScopes, scopeKindOf } from '../../routing/scopes-shown.ts';
 import { isPaused, nextProbeAt, type Pause } from '../../core/parts/pause.ts';
 

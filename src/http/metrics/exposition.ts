@@ -1,6 +1,6 @@
 import type { GaugeRow } from '../../contract/gauges.ts';
 import type { MetricFamily } from '../../contract/metric.ts';
-import { BOUNDS_MS, type Histogram } from '../../core/parts/histogram.ts';
+import { BOUNDS_MS, type Histogram } from '../../core/parts/totals.ts';
 
 type MetricRow = Pick<GaugeRow, 'shape' | 'metric' | 'label' | 'labels'>;
 

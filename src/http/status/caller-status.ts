@@ -8,7 +8,7 @@ import { poolKey } from '../../routing/pool.ts';
 import { within } from '../../runtime/async.ts';
 import type { ScopeFields } from '../../contract/scope.ts';
 import type { PoolStatus } from '../../contract/status.ts';
-import { ambiguous } from '../../core/words/scope.ts';
+import { ambiguous } from '../../core/words/signal.ts';
 import { askPools } from '../../overview/pools.ts';
 import { groupOfPool } from '../../overview/all-groups.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';

@@ -1,6 +1,10 @@
 import type { InstantMs } from '../../core/words/ids.ts';
-import type { RefusalScope } from '../../core/words/scope.ts';
-import type { LimitHint, RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
+import type {
+  RefusalScope,
+  LimitHint,
+  RefusalKind,
+  UpstreamSignal,
+} from '../../core/words/signal.ts';
 import { readErrorFields, type ErrorFields } from './error-fields.ts';
 import { readAllLimitHints, type HeaderProfile } from './limit-headers.ts';
 import { readDelay, usedUpWindows } from './refusal-delay.ts';

@@ -1,5 +1,4 @@
-import type { RefusalScope } from '../../core/words/scope.ts';
-import type { RefusalKind } from '../../core/words/signal.ts';
+import type { RefusalScope, RefusalKind } from '../../core/words/signal.ts';
 import type { WaitHeader } from './refusal-delay.ts';
 import { isSentence, isTooLong, TOO_LONG_CODES, type MessageTest } from './refusal-words.ts';
 

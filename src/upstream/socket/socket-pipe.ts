@@ -1,4 +1,4 @@
-import type { CutReason } from '../../core/words/cut.ts';
+import type { CutReason } from '../../core/words/outcome.ts';
 import type { Schedule } from '../../runtime/clock.ts';
 import { BoundWatch } from '../transfer/watched-pipe.ts';
 import type { Frame } from './messages.ts';

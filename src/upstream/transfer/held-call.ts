@@ -1,5 +1,4 @@
-import type { CutReason } from '../../core/words/cut.ts';
-import type { LeaseOutcome } from '../../core/words/outcome.ts';
+import type { CutReason, LeaseOutcome } from '../../core/words/outcome.ts';
 import type { Schedule } from '../../runtime/clock.ts';
 import { whenQuiet, type AbortSource } from '../../runtime/async.ts';
 import { BoundWatch, type TimeBound, type PipeMetering } from './watched-pipe.ts';

@@ -9,7 +9,7 @@ import {
   take as takeFrom,
   type Bucket,
   type BucketParams,
-} from '../../../src/core/parts/bucket.ts';
+} from '../../../src/core/parts/rate-limits.ts';
 import { instant, type InstantMs } from '../../../src/core/words/ids.ts';
 import { runs } from '../runs.ts';
 import { Gcra } from './gcra.ts';

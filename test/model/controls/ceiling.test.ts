@@ -16,7 +16,7 @@ import {
   noteTaken,
   noteRepeatRefusal,
   refusalsOf,
-} from '../../../src/core/parts/repeat-refusals.ts';
+} from '../../../src/core/parts/affinity.ts';
 import { runs } from '../runs.ts';
 import { percent, printTable, seconds } from '../simulator/table.ts';
 import {

@@ -1,4 +1,4 @@
-import type { BucketParams } from '../../../src/core/parts/bucket.ts';
+import type { BucketParams } from '../../../src/core/parts/rate-limits.ts';
 
 /** The generic cell rate algorithm with a variable cost: all it keeps is one instant. */
 export class Gcra {

@@ -1,5 +1,5 @@
-import type { RateSettings } from '../../../src/core/words/limits.ts';
-import type { CallUsage } from '../../../src/core/words/usage.ts';
+import type { RateSettings } from '../../../src/core/words/settings.ts';
+import type { CallUsage } from '../../../src/core/words/ticket.ts';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';

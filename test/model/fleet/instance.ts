@@ -22,7 +22,7 @@ import {
   PREFETCH_RENEW_EVERY_MS,
   RENEW_EVERY_MS,
 } from '../../../src/core/words/settings.ts';
-import { slotsHeld } from '../../../src/core/violations.ts';
+import { slotsHeld } from '../../../src/core/stats.ts';
 import { takeWrite } from '../../../src/core/writes.ts';
 import type { Clock } from '../simulator/clock.ts';
 import { diskWriteOf, type FleetDisk, type DiskWrite } from './disk.ts';

@@ -1,5 +1,5 @@
 import { RAMP_MS } from '../../../src/core/parts/pause.ts';
-import type { Scope } from '../../../src/core/words/scope.ts';
+import type { Scope } from '../../../src/core/words/signal.ts';
 import type { Holder } from '../../../src/core/words/ticket.ts';
 
 /** The calls that an upstream refuses: those of a model, of a model's service tier, or with a key. */

@@ -6,9 +6,9 @@ import {
   RENEWED_BEHIND_MS,
   writesOf,
 } from '../../../src/core/parts/bound.ts';
-import { Tombstones } from '../../../src/core/parts/tombstones.ts';
+import { Tombstones } from '../../../src/core/parts/queue.ts';
 import type { GroupState } from '../../../src/core/state.ts';
-import { slotsHeld } from '../../../src/core/violations.ts';
+import { slotsHeld } from '../../../src/core/stats.ts';
 import { memberId, type InstantMs } from '../../../src/core/words/ids.ts';
 import * as histories from './histories.ts';
 import type { FleetHistory } from './histories.ts';

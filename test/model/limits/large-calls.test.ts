@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { instant, leaseIdOf, type LeaseId } from '../../../src/core/words/ids.ts';
-import { emptyState } from '../../../src/core/empty-state.ts';
+import { emptyState } from '../../../src/core/recover.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import { someSettings, someTicket, START, UNMETERED } from '../../support/core-builders.ts';
 import { SlidingLog } from '../controls/sliding-log.ts';

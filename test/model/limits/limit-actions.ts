@@ -1,7 +1,12 @@
-import type { BudgetSettings, RateSettings } from '../../../src/core/words/limits.ts';
+import {
+  LEASE_TTL_MS,
+  SETTLE_MS,
+  type BudgetSettings,
+  type RateSettings,
+  type GroupSettings,
+} from '../../../src/core/words/settings.ts';
 import fc from 'fast-check';
 import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
-import { LEASE_TTL_MS, SETTLE_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
 import type { Holder } from '../../../src/core/words/ticket.ts';
 import { someSettings } from '../../support/core-builders.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Amounts } from '../../../src/core/parts/ahead.ts';
+import type { Amounts } from '../../../src/core/parts/demand.ts';
 import { LEASE_TTL_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
 
 /** The part of a limit that an instance had set aside, and that went with it. */

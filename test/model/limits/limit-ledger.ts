@@ -1,10 +1,9 @@
-import type { LimitName } from '../../../src/core/words/limits.ts';
+import type { LimitName, GroupSettings } from '../../../src/core/words/settings.ts';
 import assert from 'node:assert/strict';
-import type { Amounts } from '../../../src/core/parts/ahead.ts';
+import type { Amounts } from '../../../src/core/parts/demand.ts';
 import type { LeaseId } from '../../../src/core/words/ids.ts';
-import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
-import type { CallUsage, Settlement } from '../../../src/core/words/usage.ts';
+import type { CallUsage, Settlement } from '../../../src/core/words/ticket.ts';
 import { checkBlocks, LimitBlocks } from './limit-blocks.ts';
 
 /** Everything that a call took, and what it turned out to be. */

@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'vitest';
-import { emptyControls } from '../../../src/core/controls.ts';
+import { emptyControls } from '../../../src/core/member.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
-import { recover, type Stored } from '../../../src/core/recover.ts';
-import { emptyState } from '../../../src/core/empty-state.ts';
+import { recover, emptyState, type Stored } from '../../../src/core/recover.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { step } from '../../../src/core/step.ts';
 import { instant, leaseIdOf, type InstantMs } from '../../../src/core/words/ids.ts';
-import type { RateSettings } from '../../../src/core/words/limits.ts';
-import type { GroupSettings } from '../../../src/core/words/settings.ts';
-import type { Ticket } from '../../../src/core/words/ticket.ts';
-import type { Reserved } from '../../../src/core/words/usage.ts';
+import type { RateSettings, GroupSettings } from '../../../src/core/words/settings.ts';
+import type { Ticket, Reserved } from '../../../src/core/words/ticket.ts';
 import { confirmWrite, takeWrite } from '../../../src/core/writes.ts';
 import {
   nothingStored,

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { checkInvariants } from '../../../src/core/invariants.ts';
-import { emptyState } from '../../../src/core/empty-state.ts';
+import { emptyState } from '../../../src/core/recover.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { GroupEvent } from '../../../src/core/events.ts';
-import type { MemberSettings } from '../../../src/core/words/member.ts';
-import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import type { MemberSettings, GroupSettings } from '../../../src/core/words/settings.ts';
 import { SERVED, type UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { instant, leaseIdOf, memberId, ticketId } from '../../../src/core/words/ids.ts';
 import {

@@ -1,5 +1,4 @@
-import type { MemberSettings } from '../../../src/core/words/member.ts';
-import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import type { MemberSettings, GroupSettings } from '../../../src/core/words/settings.ts';
 
 /** A call as far as it matters where it goes. */
 export interface NaiveCall {

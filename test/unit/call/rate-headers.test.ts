@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { rateHeaders } from '../../../src/call/rate-headers.ts';
-import type { RateRoom } from '../../../src/core/parts/rate-room.ts';
+import type { RateRoom } from '../../../src/core/parts/rates.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { parseResetMs } from '../../../src/upstream/refusal/reset-time.ts';
 

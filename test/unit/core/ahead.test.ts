@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { amountsOf, nothingAhead, setAhead, type Amounts } from '../../../src/core/parts/ahead.ts';
+import { amountsOf, nothingAhead, setAhead, type Amounts } from '../../../src/core/parts/demand.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { TestGroup, UNMETERED } from '../../support/core-builders.ts';
 import { call, leftIn, metered, used } from './limits/metered.ts';

@@ -9,7 +9,7 @@ import {
   COVERS_MS,
 } from '../../../src/core/parts/bound.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
-import { checkMark } from '../../../src/core/violations.ts';
+import { checkMark } from '../../../src/core/stats.ts';
 import { confirmWrite, takeWrite } from '../../../src/core/writes.ts';
 import { START, TestGroup } from '../../support/core-builders.ts';
 

@@ -13,7 +13,7 @@ import {
   type Breaker,
 } from '../../../src/core/parts/breaker.ts';
 import { instant, leaseId, type InstantMs } from '../../../src/core/words/ids.ts';
-import { BREAKER_DEFAULTS, type BreakerSettings } from '../../../src/core/words/member.ts';
+import { BREAKER_DEFAULTS, type BreakerSettings } from '../../../src/core/words/settings.ts';
 
 const START = instant(9_000_000);
 

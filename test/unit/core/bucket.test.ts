@@ -9,7 +9,7 @@ import {
   lowerTo,
   take,
   type Bucket,
-} from '../../../src/core/parts/bucket.ts';
+} from '../../../src/core/parts/rate-limits.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 
 /** A bucket of 100 that gets 2 per millisecond. */

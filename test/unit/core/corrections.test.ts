@@ -5,8 +5,6 @@ import {
   CORRECTIONS_MAX,
   correctSpend,
   undoCorrection,
-} from '../../../src/core/parts/corrections.ts';
-import {
   emptySpend,
   PERIODS,
   settle,

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Effect } from '../../../src/core/events.ts';
-import { probableOrder } from '../../../src/core/forecast.ts';
+import { probableOrder } from '../../../src/core/outlook.ts';
 import { instant, leaseIdOf, ticketId } from '../../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
-import { emptyState } from '../../../src/core/empty-state.ts';
+import { emptyState } from '../../../src/core/recover.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { step } from '../../../src/core/step.ts';
 import { LANES, type Lane } from '../../../src/core/words/ticket.ts';

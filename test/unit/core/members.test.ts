@@ -1,8 +1,7 @@
 // Members of a group: where a call goes whose turn it is, and what each member learns.
 import { describe, expect, test } from 'vitest';
 import { leaseIdOf, memberId } from '../../../src/core/words/ids.ts';
-import type { MemberSettings } from '../../../src/core/words/member.ts';
-import type { GroupSettings } from '../../../src/core/words/settings.ts';
+import type { MemberSettings, GroupSettings } from '../../../src/core/words/settings.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import { someClaim, someMember, TestGroup } from '../../support/core-builders.ts';
 

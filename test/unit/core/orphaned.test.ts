@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { atUpstream } from '../../../src/core/capacity.ts';
-import type { Settlement } from '../../../src/core/words/usage.ts';
+import type { Settlement } from '../../../src/core/words/ticket.ts';
 import { LEASE_TTL_MS, settleMs } from '../../../src/core/words/settings.ts';
 import { isOfNewer, type Claim } from '../../../src/core/orphaned.ts';
 import { someClaim, TestGroup } from '../../support/core-builders.ts';

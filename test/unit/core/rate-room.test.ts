@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NO_RATES } from '../../../src/core/parts/rate-limits.ts';
-import { rateRooms } from '../../../src/core/parts/rate-room.ts';
-import { emptyRates, take } from '../../../src/core/parts/rates.ts';
+import { rateRooms, emptyRates, take } from '../../../src/core/parts/rates.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 
 const NOW = instant(1_000_000_000_000);

@@ -1,5 +1,5 @@
-import type { RateSettings } from '../../../src/core/words/limits.ts';
-import type { CallUsage } from '../../../src/core/words/usage.ts';
+import type { RateSettings } from '../../../src/core/words/settings.ts';
+import type { CallUsage } from '../../../src/core/words/ticket.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { BURST_MS, NO_RATES } from '../../../src/core/parts/rate-limits.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { correctSpend, undoCorrection } from '../../../src/core/parts/corrections.ts';
-import { PERIODS, spentIn } from '../../../src/core/parts/spend.ts';
+import { correctSpend, undoCorrection, PERIODS, spentIn } from '../../../src/core/parts/spend.ts';
 import { after } from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Rejection } from '../../../src/core/words/rejection.ts';
+import type { Rejection } from '../../../src/core/words/outcome.ts';
 import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { areSameLimits, limitsReported } from '../../../src/core/parts/reported-limits.ts';
+import { areSameLimits, limitsReported } from '../../../src/core/parts/rate-limits.ts';
 import type { LimitHint } from '../../../src/core/words/signal.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 // Scopes are bounded: which are forgotten first, what moves with them, and what is asked of the calls in them.
 import { describe, expect, test } from 'vitest';
-import { SCOPES_MAX } from '../../../src/core/parts/scope-lessons.ts';
+import { SCOPES_MAX } from '../../../src/core/parts/lessons.ts';
 import { leftOf } from '../../../src/core/parts/rates.ts';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { wantsAnswer } from '../../../src/core/upstream-signals.ts';

@@ -1,6 +1,6 @@
 // A refusal holds the calls that it is about: those of a model, a tier or a caller's own key. All others go on.
 import { describe, expect, test } from 'vitest';
-import { SCOPES_MAX } from '../../../src/core/parts/scope-lessons.ts';
+import { SCOPES_MAX } from '../../../src/core/parts/lessons.ts';
 import type { RefusalKind, UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { someMember, TestGroup, type AskOptions } from '../../support/core-builders.ts';
 import { isGranted, refuse, serve } from '../../support/scope-calls.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { instant, ticketId } from '../../../src/core/words/ids.ts';
 import { capOf } from '../../../src/core/order.ts';
-import { queuePlace } from '../../../src/core/wait-reason.ts';
+import { queuePlace } from '../../../src/core/outlook.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { ORPHAN_GRACE_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
 import { START, TestGroup, type AskOptions } from '../../support/core-builders.ts';

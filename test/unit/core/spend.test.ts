@@ -1,4 +1,4 @@
-import type { BudgetSettings } from '../../../src/core/words/limits.ts';
+import type { BudgetSettings } from '../../../src/core/words/settings.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import {

@@ -6,7 +6,7 @@ import {
   observeUsage,
   outputMean,
   type TokenFactors,
-} from '../../../src/core/parts/token-factors.ts';
+} from '../../../src/core/parts/demand.ts';
 
 let factors: TokenFactors;
 

@@ -7,7 +7,7 @@ import {
   noteUnusedThere,
   UPSTREAMS_MAX,
   type UpstreamCalls,
-} from '../../../src/core/parts/upstream-calls.ts';
+} from '../../../src/core/parts/totals.ts';
 import { spentIn } from '../../../src/core/parts/spend.ts';
 import { instant, type InstantMs } from '../../../src/core/words/ids.ts';
 

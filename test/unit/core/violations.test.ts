@@ -4,8 +4,8 @@ import { after, leaseIdOf, ticketId, type LeaseId } from '../../../src/core/word
 import { endLease } from '../../../src/core/leases.ts';
 import { INVARIANTS, type Invariant } from '../../../src/core/parts/totals.ts';
 import { step } from '../../../src/core/step.ts';
-import { handedGroupOf } from '../../../src/core/take-over.ts';
-import { checkMark } from '../../../src/core/violations.ts';
+import { handedGroupOf } from '../../../src/core/recover.ts';
+import { checkMark } from '../../../src/core/stats.ts';
 import { someTicket, TestGroup } from '../../support/core-builders.ts';
 
 let group: TestGroup;

@@ -8,7 +8,7 @@ import {
   windowFitsAt,
   windowSpare,
   type Window,
-} from '../../../src/core/parts/window.ts';
+} from '../../../src/core/parts/rate-limits.ts';
 
 /** 100 in any minute, counted in bins of a second. */
 const PARAMS = { limit: 100, lengthMs: 60_000, binMs: 1_000, marginMs: 500 };

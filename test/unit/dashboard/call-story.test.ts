@@ -6,8 +6,7 @@ import {
   WAIT_WORDS,
   type DecisionView,
 } from '../../../dashboard/src/model/call-words.ts';
-import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
-import type { Rejection } from '../../../src/core/words/rejection.ts';
+import type { LeaseOutcome, Rejection } from '../../../src/core/words/outcome.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import type { WaitCause } from '../../../src/core/parts/decision-log.ts';
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { configSchema } from '../../../src/contract/config/config.ts';
 import { groupSchema } from '../../../src/contract/config/group.ts';
 import { ownSecretsOf } from '../../../src/directory/changes.ts';
-import { BREAKER_DEFAULTS } from '../../../src/core/words/member.ts';
+import { BREAKER_DEFAULTS } from '../../../src/core/words/settings.ts';
 import { definitionFrom, settingsOf } from '../../../src/group/definition.ts';
 import { WAITERS_MAX_CLOUDFLARE, waitersMax } from '../../../src/group/parked.ts';
 

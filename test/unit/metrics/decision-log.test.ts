@@ -1,6 +1,6 @@
 /** Counts of a group's calls and its memory of each, on a virtual clock. */
 import { describe, expect, it } from 'vitest';
-import { quantileMs } from '../../../src/core/parts/histogram.ts';
+import { quantileMs } from '../../../src/core/parts/totals.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { DECISIONS_MAX, latestFirst, type Decision } from '../../../src/core/parts/decision-log.ts';

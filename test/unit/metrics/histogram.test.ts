@@ -7,7 +7,7 @@ import {
   emptyHistogram,
   observe,
   quantileMs,
-} from '../../../src/core/parts/histogram.ts';
+} from '../../../src/core/parts/totals.ts';
 
 function of(...durationsMs: number[]): ReturnType<typeof emptyHistogram> {
   const histogram = emptyHistogram();

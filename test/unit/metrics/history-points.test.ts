@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { HistoryPoint } from '../../../src/contract/history.ts';
-import { emptyCounts } from '../../../src/core/parts/histogram.ts';
+import { emptyCounts } from '../../../src/core/parts/totals.ts';
 import { inSteps, joinPools, joinTenants, longest } from '../../../src/history/points.ts';
 
 const EMPTY: HistoryPoint = {

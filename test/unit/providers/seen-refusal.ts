@@ -1,6 +1,5 @@
 import { instant } from '../../../src/core/words/ids.ts';
-import type { RefusalScope } from '../../../src/core/words/scope.ts';
-import type { LimitHint, RefusalKind } from '../../../src/core/words/signal.ts';
+import type { RefusalScope, LimitHint, RefusalKind } from '../../../src/core/words/signal.ts';
 import { providerOf } from '../../../src/providers/index.ts';
 import { refusalRulesOf } from '../../../src/providers/refusals.ts';
 import type { UpstreamAnswer } from '../../../src/upstream/refusal/classify-refusal.ts';

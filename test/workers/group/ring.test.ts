@@ -1,6 +1,6 @@
 // The ring in which the bound is kept, row by row: how many places it has, and how long they last.
 import { expect, it } from 'vitest';
-import { emptyControls } from '../../../src/core/controls.ts';
+import { emptyControls } from '../../../src/core/member.ts';
 import { emptyBound, issue, type BoundRow } from '../../../src/core/parts/bound.ts';
 import { IMPLICIT, instant, leaseId, type LeaseId } from '../../../src/core/words/ids.ts';
 import { CostRows, BoundStore } from '../../../src/group/bound-store.ts';

@@ -1,7 +1,7 @@
-import type { LimitName } from '../../../src/core/words/limits.ts';
+import type { LimitName } from '../../../src/core/words/settings.ts';
 import { expect } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import type { Controls } from '../../../src/core/controls.ts';
+import type { Controls } from '../../../src/core/member.ts';
 import { inside, NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
 import { call, configure, until, type CallInit } from '../support/worker.ts';

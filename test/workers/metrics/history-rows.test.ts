@@ -1,7 +1,7 @@
 /** The rows of a history: whoever starts cold reads few of them, since each is paid for. */
 import { describe, expect, it } from 'vitest';
 import { MINUTE_MS, QUARTER_MS, type HistoryPoint } from '../../../src/contract/history.ts';
-import { emptyCounts } from '../../../src/core/parts/histogram.ts';
+import { emptyCounts } from '../../../src/core/parts/totals.ts';
 import { HistoryRows } from '../../../src/group/observe/rows.ts';
 import { Tables } from '../../../src/group/store.ts';
 import { inside } from '../support/pool.ts';

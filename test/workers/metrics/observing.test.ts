@@ -1,7 +1,7 @@
 /** Past of a pool as told over its contract: counters, points in time and decisions. */
 import { describe, expect, it } from 'vitest';
 import { MINUTE_MS, QUARTER_MS } from '../../../src/contract/history.ts';
-import { quantileMs } from '../../../src/core/parts/histogram.ts';
+import { quantileMs } from '../../../src/core/parts/totals.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
 import {
   crashPool,

@@ -1,7 +1,5 @@
 // Words that are values of labels. A word that is missing here does not compile.
-import type { CutReason } from '../../../src/core/words/cut.ts';
-import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
-import type { Rejection } from '../../../src/core/words/rejection.ts';
+import type { CutReason, LeaseOutcome, Rejection } from '../../../src/core/words/outcome.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 
 export const REFUSAL_KINDS: Record<RefusalKind, true> = {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { metered } from './metered.ts';
 import { leaseIdOf, ticketId } from '../../../../src/core/words/ids.ts';
-import type { CallEstimate } from '../../../../src/core/words/usage.ts';
+import type { CallEstimate } from '../../../../src/core/words/ticket.ts';
 import { someTicket } from '../../../support/core-builders.ts';
 
 /** Costs of a call of which its upstream did not say what it used: what was reserved. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { slotsLearned } from '../../../../src/core/capacity.ts';
-import { emptyControls } from '../../../../src/core/controls.ts';
+import { emptyControls } from '../../../../src/core/member.ts';
 import { LAG_MAX_MS } from '../../../../src/core/parts/lag.ts';
 import { LEASE_TTL_MS, type GroupSettings } from '../../../../src/core/words/settings.ts';
 import { TestGroup } from '../../../support/core-builders.ts';

@@ -1,6 +1,6 @@
-import type { RateSettings } from '../../../../src/core/words/limits.ts';
+import type { RateSettings } from '../../../../src/core/words/settings.ts';
 import { describe, expect, test } from 'vitest';
-import type { CallEstimate } from '../../../../src/core/words/usage.ts';
+import type { CallEstimate } from '../../../../src/core/words/ticket.ts';
 import { leaseIdOf, ticketId } from '../../../../src/core/words/ids.ts';
 import { START, someTicket, type TestGroup } from '../../../support/core-builders.ts';
 import { call, metered, used } from './metered.ts';

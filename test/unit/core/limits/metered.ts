@@ -1,9 +1,11 @@
-import type { BudgetSettings, RateSettings } from '../../../../src/core/words/limits.ts';
+import type {
+  BudgetSettings,
+  RateSettings,
+  GroupSettings,
+} from '../../../../src/core/words/settings.ts';
 import { leaseIdOf, ticketId } from '../../../../src/core/words/ids.ts';
 import { leftOf } from '../../../../src/core/parts/rates.ts';
-import type { GroupSettings } from '../../../../src/core/words/settings.ts';
-import type { Ticket } from '../../../../src/core/words/ticket.ts';
-import type { Settlement } from '../../../../src/core/words/usage.ts';
+import type { Ticket, Settlement } from '../../../../src/core/words/ticket.ts';
 import { someTicket, TestGroup, UNMETERED } from '../../../support/core-builders.ts';
 
 /** Limits besides slots, and whatever else a test says. */

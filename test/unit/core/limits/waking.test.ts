@@ -1,4 +1,4 @@
-import type { RateSettings } from '../../../../src/core/words/limits.ts';
+import type { RateSettings } from '../../../../src/core/words/settings.ts';
 import { describe, expect, test } from 'vitest';
 import { nextWakeAt, step } from '../../../../src/core/step.ts';
 import { START, type TestGroup } from '../../../support/core-builders.ts';
