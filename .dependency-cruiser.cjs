@@ -50,6 +50,18 @@ const layers = {
   ],
 };
 
+// The folders of src/call, from low to high. Each imports only itself and lower ones. Adapters import all of these, and
+// not each other.
+const callLayers = ['results', 'identity', 'request', 'plan', 'observe', 'acquire', 'attempts', 'answer', 'drive'];
+const callAdapters = ['models', 'socket', 'leases'];
+const callFolders = [...callLayers, ...callAdapters];
+
+/** The folders of src/call that a folder of it may import. */
+function callFoldersBelow(folder) {
+  const at = callLayers.indexOf(folder);
+  return at < 0 ? [...callLayers, folder] : callLayers.slice(0, at + 1);
+}
+
 const escape = (path) => path.replace(/[.]/g, '\\.');
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -63,6 +75,18 @@ module.exports = {
         pathNot: [`src/${layer}/`, ...allowed].map((path) => `^(node_modules/)?${escape(path)}`),
       },
     })),
+    ...callFolders.map((folder) => ({
+      name: `call-${folder}-imports-only-lower-layers`,
+      severity: 'error',
+      from: { path: `^src/call/${folder}/` },
+      to: { path: '^src/call/', pathNot: `^src/call/(${callFoldersBelow(folder).join('|')})/` },
+    })),
+    {
+      name: 'files-of-call-are-in-a-layer',
+      severity: 'error',
+      from: { path: '^src/call/', pathNot: `^src/call/(handle\\.ts$|(${callFolders.join('|')})/)` },
+      to: {},
+    },
     {
       name: 'words-of-the-core-import-only-words',
       severity: 'error',

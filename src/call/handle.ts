@@ -1,29 +1,34 @@
 /** The entry of a proxied call. README.md lists the steps that follow. */
 import type { Env } from '../env.ts';
 import type { ErrorReply, Reason } from '../contract/reasons.ts';
-import { readCallerHeaders } from './caller-headers.ts';
+import { readCallerHeaders } from './request/caller-headers.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
 import { PlainAbort, type Background } from '../runtime/async.ts';
 import { CallClock, steadyClock } from '../runtime/clock.ts';
 import { wrongPlace } from '../runtime/deployment.ts';
-import { newTicket, ticketKeptAlive } from './acquire/ticket.ts';
-import { withCure } from './answered-404.ts';
-import type { PositionListener } from './acquire/slices.ts';
+import { newTicket, ticketKeptAlive, sessionTicket } from './acquire/ticket.ts';
+import { withCure, respond } from './answer/respond.ts';
+import type { PositionListener } from './acquire/open-calls.ts';
 import { CallAttempts } from './attempts/call-attempts.ts';
-import { httpCalls } from './attempt-at.ts';
-import { drive } from './drive.ts';
-import { CallBody } from './body.ts';
-import type { AuthenticatedCall, ProxyCall } from './call.ts';
-import { countInFlight } from './calls-in-flight.ts';
-import { UNCONFIRMED } from './changed-since.ts';
-import { calledUrl, splitPath } from './called-url.ts';
-import { errorShape } from './choose-path.ts';
-import { corsHeaders, preflightResponse } from './cors.ts';
-import { EarlyAnswer } from './early-answer.ts';
-import { errorResponse } from './errors/wire-error.ts';
-import { changedMeanwhile } from './find-model.ts';
-import { identify, missingKey } from './identity/authenticate.ts';
+import { httpCalls } from './drive/attempt-at.ts';
+import { drive } from './drive/drive.ts';
+import { CallBody } from './request/body.ts';
+import {
+  UNCONFIRMED,
+  calledUrl,
+  splitPath,
+  EarlyAnswer,
+  nothingFound,
+  type AuthenticatedCall,
+  type ProxyCall,
+} from './request/call.ts';
+import { countInFlight } from './request/in-flight.ts';
+import { errorShape } from './request/choose-path.ts';
+import { corsHeaders, preflightResponse } from './answer/response-headers.ts';
+import { errorResponse } from './results/wire-error.ts';
+import { changedMeanwhile } from './request/find-model.ts';
+import { identify, missingKey, unsupported } from './identity/authenticate.ts';
 import {
   delayNewKey,
   delayUnknownKey,
@@ -32,27 +37,23 @@ import {
   noteKeyAnswer,
   takePlace,
 } from './identity/new-keys.ts';
-import { returns } from './isolate.ts';
-import { keepaliveOf, keptAlive } from './keepalive.ts';
-import { locate, type Located } from './locate.ts';
+import { returns } from './acquire/rejections.ts';
+import { keepaliveOf, keptAlive } from './answer/keepalive.ts';
+import { locate, type Located } from './request/locate.ts';
 import { answerModels } from './models/answer-models.ts';
-import { modelsRequest, type ModelsRequest } from './models/models-request.ts';
-import { planAt, type Candidate } from './plan.ts';
-import { nothingFound } from './refusals/found-facts.ts';
-import { noteIfKeyless } from './refusals/note-keyless.ts';
-import { noteRefusal } from './refusals/note-refusal.ts';
-import { respond } from './respond.ts';
+import { modelsRequest, type ModelsRequest } from './request/operation-of.ts';
+import { planAt, type Candidate } from './plan/plan.ts';
+import { noteIfKeyless } from './observe/note-keyless.ts';
+import { noteRefusal } from './observe/note-refusal.ts';
 import {
   rejected,
   type Answered,
   type EarlierRead,
   type FinalResult,
   type Rejected,
-} from './result.ts';
+} from './results/result.ts';
 import { openTurns } from './socket/open-turns.ts';
-import { sessionTicket } from './socket/session-ticket.ts';
-import { isUpgrade, overriddenUpgrade, unserved, UPGRADE_WITH_BODY } from './socket/upgrade.ts';
-import { unsupported } from './unsupported.ts';
+import { isUpgrade, overriddenUpgrade, unserved, UPGRADE_WITH_BODY } from './request/upgrade.ts';
 
 /** Shared by all calls without a query. It is never changed. */
 const NO_QUERY = new URLSearchParams();

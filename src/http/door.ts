@@ -3,11 +3,11 @@
 import { SERVED_METHODS } from '../contract/methods.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
-import { calledUrl } from '../call/called-url.ts';
-import { errorShape } from '../call/choose-path.ts';
-import type { RefusedRequest } from '../call/refusals/note-refusal.ts';
-import { rejectedResponse } from '../call/respond.ts';
-import { rejected } from '../call/result.ts';
+import { calledUrl } from '../call/request/call.ts';
+import { errorShape } from '../call/request/choose-path.ts';
+import type { RefusedRequest } from '../call/observe/note-refusal.ts';
+import { rejectedResponse } from '../call/answer/respond.ts';
+import { rejected } from '../call/results/result.ts';
 import { MALFORMED_PATH, malformedReply, unservedMethod } from './malformed.ts';
 
 const SERVED: ReadonlySet<string> = new Set(SERVED_METHODS);

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import type { Stopping } from '../contract/rpc/forwarded.ts';
 import { directoryOf, type Env } from '../env.ts';
-import { openSockets } from '../call/socket/open-sockets.ts';
+import { openSockets } from '../call/answer/open-sockets.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
 
 /**

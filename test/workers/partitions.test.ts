@@ -9,7 +9,7 @@ import { poolOf } from '../../src/routing/pool.ts';
 import { acquireRequest } from '../support/requests.ts';
 import { OVERFLOW_PARTITION } from '../../src/contract/pool-name.ts';
 import { OVERFLOW_MAX, PARTITIONS_MAX } from '../../src/directory/pool-list.ts';
-import { ownOrShared } from '../../src/call/acquire/shared-partition.ts';
+import { ownOrShared } from '../../src/call/acquire/pools.ts';
 import type { RoutingTable } from '../../src/config/snapshots.ts';
 import type { Placement } from '../../src/routing/placement.ts';
 import { storedBoundIn } from './support/pool.ts';

@@ -2,11 +2,10 @@ import type { RunLease } from '../../contract/rpc/runs-rpc.ts';
 import type { RateRoom } from '../../core/parts/rates.ts';
 import type { CallNotes, LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalScope, UpstreamSignal } from '../../core/words/signal.ts';
-import type { Settlement, HoldKind } from '../../core/words/ticket.ts';
+import type { HoldKind } from '../../core/words/ticket.ts';
 import { timeoutMsOf, type RequestedLanes } from '../../routing/lanes.ts';
 import type { Placement } from '../../routing/placement.ts';
-import type { Rounds } from './rounds.ts';
-import type { Waited } from './waited.ts';
+import type { Settle, Waited } from '../results/result.ts';
 
 /** One logical call, as its caller presents it to the queues. */
 export interface CallTicket extends RequestedLanes {
@@ -40,8 +39,6 @@ export interface GrantedMember {
   readonly id: string;
   readonly configVersion: number;
 }
-
-export type Settle = (placement: Placement) => Settlement;
 
 /** The slots of a call in all its groups, including permissions to run without one. */
 export interface Admission {
@@ -77,4 +74,35 @@ export interface Admission {
   letGo(): void;
   /** `settle` computes the usage as each group counts it. Without it the reservation counts. */
   release(outcome: LeaseOutcome, settle?: Settle): Promise<void>;
+}
+
+export interface Round {
+  readonly ticketId: string;
+  /** The first attempt number of the round. Attempts of earlier rounds may have ended. */
+  readonly attempt: number;
+}
+
+const ATTEMPTS_PER_ROUND = 10;
+
+/**
+ * The ids with which a call asks its pools. It keeps one ticket until a pool was sent a cancellation. That pool answers
+ * the ticket with `gone` from then on, although the call may continue elsewhere, by a newer configuration, or in
+ * another round. Its position does not depend on the id.
+ */
+export class Rounds {
+  #ticketId: string | null = null;
+  #begun = 0;
+
+  begin(): Round {
+    this.#ticketId ??= crypto.randomUUID();
+    const attempt = this.#begun * ATTEMPTS_PER_ROUND + 1;
+    this.#begun += 1;
+    return { ticketId: this.#ticketId, attempt };
+  }
+
+  /** Starts the next round with a new ticket. */
+  noteCancelled(): void {
+    this.#ticketId = null;
+    this.#begun = 0;
+  }
 }

@@ -24,36 +24,59 @@ import {
 } from '../../core/words/ids.ts';
 import { ambiguous } from '../../core/words/signal.ts';
 import { within, type Background, type AbortSource } from '../../runtime/async.ts';
-import { waitsUntil, type GrantedMember, type Settle, type CallTicket } from './admission.ts';
-import { noteEnd, noteRejection } from '../observe/analytics.ts';
-import { acquireSlot } from './acquire-slot.ts';
-import { isolateId } from '../../runtime/deployment.ts';
-import { laneOf, ownTimeoutMsOf } from '../../routing/lanes.ts';
-import type { ExcludedMembers } from '../attempts/where-next.ts';
-import { noteByNames, wentByNames, type NamesOfCall } from '../call-names.ts';
-import { noteBySessions, wentBySessions, type SessionOfCall } from '../call-session.ts';
-import type { UseEstimator } from '../metering.ts';
-import { LeaseHolder, type CallLease, type LeaseEnd } from './lease-holder.ts';
-import { PrefetchedLease } from './prefetched-lease.ts';
-import { takeInPrefetched, takePrefetchedSlot, type PrefetchContext } from './prefetched-slots.ts';
+import { waitsUntil, type GrantedMember, type CallTicket } from './admission.ts';
 import {
+  rejected,
+  type Settle,
+  type CallerLeft,
+  type Moved,
+  type Rejected,
+  type Waited,
+} from '../results/result.ts';
+import { noteEnd, noteRejection } from '../observe/analytics.ts';
+import {
+  acquireSlot,
   bypass,
   giveBackBypasses,
   mayBypass,
   takeUnreportedBypasses,
   type Bypass,
-} from './bypasses.ts';
-import { changedSince } from '../changed-since.ts';
+  type SlotRequest,
+} from './acquire-slot.ts';
+import { isolateId } from '../../runtime/deployment.ts';
+import { laneOf, ownTimeoutMsOf } from '../../routing/lanes.ts';
+import {
+  noteByNames,
+  wentByNames,
+  noteBySessions,
+  wentBySessions,
+  type NamesOfCall,
+  type SessionOfCall,
+} from '../plan/call-names.ts';
+import type { UseEstimator } from '../plan/metering.ts';
+import { LeaseHolder, type CallLease, type LeaseEnd } from './lease-holder.ts';
+import {
+  PrefetchedLease,
+  takeInPrefetched,
+  takePrefetchedSlot,
+  type PrefetchContext,
+} from './prefetched-slots.ts';
+import { changedSince } from '../request/call.ts';
 import { isUnverified, poolSource, type PoolSource } from './pools.ts';
 import { capped, overloaded, replyTo, unavailable } from './rejections.ts';
 import type { AcquireOptions, DeclinedByGroup, GroupSlot } from './ask-groups.ts';
-import type { PositionListener } from './slices.ts';
-import type { SlotRequest } from './slot-wait.ts';
-import type { Waited } from './waited.ts';
-import { rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
+import type { PositionListener } from './open-calls.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
 const CANCEL_LOST_MS = 3_000;
+
+/** Ids of members at which a call must not be granted. */
+export interface ExcludedMembers {
+  /** They cannot serve it, or have refused it. */
+  readonly excluded: readonly string[];
+  /** Those of them that may serve it soon. */
+  readonly excludedForNow: readonly string[];
+}
 
 export interface AdmitContext {
   readonly env: Env;

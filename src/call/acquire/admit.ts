@@ -3,22 +3,34 @@ import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import { SERVED } from '../../core/words/signal.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { PlainAbort } from '../../runtime/async.ts';
-import { noteByNames } from '../call-names.ts';
-import { rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
+import { BoundedMap } from '../../core/parts/bounded-map.ts';
+import { steadyClock } from '../../runtime/clock.ts';
+import { noteByNames } from '../plan/call-names.ts';
+import {
+  rejected,
+  tooManyBytes,
+  type CallerLeft,
+  type Moved,
+  type Rejected,
+} from '../results/result.ts';
+import { bodyBudget } from '../request/body.ts';
+import type { Candidate } from '../plan/plan.ts';
 import type { Admission, CallTicket } from './admission.ts';
 import { admitOne, endSlot, type AdmitContext, type AdmittedSlot } from './admit-one.ts';
 import { askGroups, ratesToReport, type AllSlots } from './ask-groups.ts';
 import { LeaseHolder, type CallLease } from './lease-holder.ts';
 import { poolSource } from './pools.ts';
 
-export type Admitted =
+/** Acquires the slots of a call in all its groups, and decides whether it may queue with its body. */
+
+type Admitted =
   | { readonly kind: 'admitted'; readonly admission: Admission }
   | Rejected
   | Moved
   | CallerLeft;
 
 /** Acquires the slots of a call in every group that it matches, or returns a definite reason why not. */
-export async function admit(
+async function admit(
   call: RoutedCall,
   ticket: CallTicket,
   placed: readonly Placement[],
@@ -162,4 +174,110 @@ function leasesOf(
 /** Narrows an outcome. A provider's failure counts for the groups that represent it, and never for the caller's own. */
 function outcomeFor(isOfProvider: boolean, outcome: LeaseOutcome): LeaseOutcome {
   return outcome === 'failed' && !isOfProvider ? 'success' : outcome;
+}
+
+/** Minimum time that a call may wait. After it the call is certainly queued, and not only delayed by the network. */
+const ASKING_MS = 500;
+
+/**
+ * How long a call may queue if there is no room for its body. A small body takes room from other bodies that have to be
+ * read. A large one only does so while another large one arrives, and it took long to arrive itself.
+ */
+const SMALL_PATIENCE_MS = 2_000;
+const LARGE_PATIENCE_MS = 30_000;
+
+/**
+ * Maximum small bodies that wait without room. At least half of the room for in-transit bodies stays free for calls
+ * that do not queue.
+ */
+const LINGERING_MAX = 16;
+
+/** How often each of them checks whether there is room. */
+const LOOK_MS = 250;
+/** How long one counts without such a check. After that its request has died. */
+const LOST_AFTER_MS = 2_000;
+
+/**
+ * How long a pool counts as saturated after one of its calls was seen to queue. The next ones are rejected immediately,
+ * to leave room for calls of other pools.
+ */
+const SATURATED_MS = 2_000;
+const SATURATED_MAX = 1_000;
+
+/** When a call of each pool was last seen to queue, as far as this isolate knows. */
+const seenWaitingAt = new BoundedMap<string, number>(SATURATED_MAX);
+
+/** Small bodies that queue without room, and when each last checked for it. */
+const lingering = new Map<BodyWaitTime, number>();
+
+/**
+ * Acquires the slots of a call. It queues with its body only if there is room. Lack of room rejects nothing else: a
+ * call that need not queue is served in any case.
+ */
+export async function admitWithBody(
+  { call, routed, placements }: Candidate,
+  { ticket }: { readonly ticket: CallTicket },
+  context: AdmitContext,
+): Promise<Admitted> {
+  const { body } = call;
+  const [narrowest] = placements;
+  const pool = narrowest === undefined ? '' : poolName(narrowest.group, narrowest.partition);
+  // A call that does not allow queueing is decided immediately and needs no room.
+  if (ticket.maxWaitMs === 0 || body.rest(pool)) {
+    const admitted = await admit(routed, ticket, placements, context);
+    body.move();
+    return admitted;
+  }
+  if (body.isSmall && isSaturated(pool)) return tooManyBytes();
+  const patience = new BodyWaitTime(call, pool);
+  const signal = new PlainAbort(context.signal, patience.over);
+  const admitted = await admit(routed, ticket, placements, { ...context, signal });
+  patience.end();
+  body.move();
+  return admitted.kind === 'left' && patience.over.aborted ? tooManyBytes() : admitted;
+}
+
+function isSaturated(pool: string): boolean {
+  return steadyClock.now() - (seenWaitingAt.get(pool) ?? -Infinity) < SATURATED_MS;
+}
+
+/** How long a call may queue with a body for which there is no room. */
+class BodyWaitTime {
+  readonly #call: Candidate['call'];
+  readonly #pool: string;
+  readonly #since = steadyClock.now();
+  readonly over = new PlainAbort();
+  #callOff: () => void;
+
+  constructor(call: Candidate['call'], pool: string) {
+    this.#call = call;
+    this.#pool = pool;
+    this.#callOff = call.after(LOOK_MS, () => this.#look());
+  }
+
+  end(): void {
+    this.#callOff();
+    lingering.delete(this);
+  }
+
+  #look(): void {
+    const { body, after } = this.#call;
+    if (body.rest(this.#pool)) return this.end();
+    if (!this.#mayKeepWaiting(body.isSmall)) return this.over.abort();
+    this.#callOff = after(LOOK_MS, () => this.#look());
+  }
+
+  #mayKeepWaiting(isSmall: boolean): boolean {
+    const now = steadyClock.now();
+    const waitedMs = now - this.#since;
+    if (waitedMs < ASKING_MS) return true;
+    seenWaitingAt.set(this.#pool, now);
+    if (!isSmall) return waitedMs < LARGE_PATIENCE_MS || !bodyBudget.isLargeWaiting;
+    for (const [one, seenAt] of lingering) {
+      if (now - seenAt > LOST_AFTER_MS) lingering.delete(one);
+    }
+    const hasPlace = lingering.has(this) || lingering.size < LINGERING_MAX;
+    if (hasPlace) lingering.set(this, now);
+    return hasPlace && waitedMs < SMALL_PATIENCE_MS;
+  }
 }

@@ -7,14 +7,18 @@ import {
   type RoutedCall,
 } from '../../routing/placement.ts';
 import { steadyClock } from '../../runtime/clock.ts';
-import type { AuthenticatedCall } from '../call.ts';
-import { LEFT, rejected, type CallerLeft, type Rejected } from '../result.ts';
-import type { CallTicket } from './admission.ts';
+import type { AuthenticatedCall } from '../request/call.ts';
+import {
+  LEFT,
+  rejected,
+  longerWait,
+  type CallerLeft,
+  type Rejected,
+  type Waited,
+} from '../results/result.ts';
+import type { CallTicket, Round } from './admission.ts';
 import { HeldSlots, longestOf, nameOf, othersOf, type Full } from './held-slots.ts';
-import { isUnverified } from './pools.ts';
-import type { Round } from './rounds.ts';
-import { ownOrShared } from './shared-partition.ts';
-import { longerWait, type Waited } from './waited.ts';
+import { isUnverified, ownOrShared } from './pools.ts';
 
 /**
  * A call of several groups waits where the expected wait is longest, and holds nothing elsewhere, because a stalled

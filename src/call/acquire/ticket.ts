@@ -1,10 +1,7 @@
-import { keptAliveWaitMs } from '../client-timeouts.ts';
-import { shorterWait } from '../caller-headers.ts';
 import { steadyClock } from '../../runtime/clock.ts';
-import type { AuthenticatedCall } from '../call.ts';
-import type { Keepalive } from '../keepalive.ts';
-import type { CallTicket } from './admission.ts';
-import { Rounds } from './rounds.ts';
+import { keptAliveWaitMs, shorterWait } from '../request/caller-headers.ts';
+import type { AuthenticatedCall } from '../request/call.ts';
+import { Rounds, type CallTicket } from './admission.ts';
 
 /** Interval between two tickets of the same millisecond. */
 const TICK_MS = 0.001;
@@ -27,7 +24,7 @@ export function newTicket({
 export function ticketKeptAlive(
   ticket: CallTicket,
   { request, headers }: Pick<AuthenticatedCall, 'request' | 'headers'>,
-  { afterMs, everyMs }: Pick<Keepalive, 'afterMs' | 'everyMs'>,
+  { afterMs, everyMs }: { readonly afterMs: number; readonly everyMs: number },
 ): CallTicket {
   const ofClient = keptAliveWaitMs(request.headers, Math.max(afterMs, everyMs));
   return { ...ticket, maxWaitMs: shorterWait(headers.chosenWaitMs, ofClient) };
@@ -40,4 +37,14 @@ export function ticketKeptAlive(
 export function ticketTime(): number {
   last = Math.max(steadyClock.now(), last + TICK_MS);
   return last;
+}
+
+/**
+ * How long a session waits for its slot if its caller sets no limit. Most clients allow an upgrade little more time.
+ */
+const UPGRADE_WAIT_MS = 10_000;
+
+export function sessionTicket(known: Pick<AuthenticatedCall, 'headers' | 'caller'>): CallTicket {
+  const ticket = newTicket(known);
+  return { ...ticket, kind: 'session', maxWaitMs: ticket.maxWaitMs ?? UPGRADE_WAIT_MS };
 }

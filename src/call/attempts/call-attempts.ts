@@ -1,9 +1,9 @@
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import type { CallTicket } from '../acquire/admission.ts';
-import type { PositionListener } from '../acquire/slices.ts';
+import type { PositionListener } from '../acquire/open-calls.ts';
 import { RefusedMembers, type RefusedMember } from './refused-members.ts';
-import type { Answered } from '../result.ts';
+import type { Answered } from '../results/result.ts';
 
 /**
  * Maximum number of times that a refused call returns to the queue. It is higher for refusals of concurrency: an
@@ -194,4 +194,13 @@ export interface CandidateAttempt<End = Answered> {
   readonly firstTokenMs: number | null;
   /** Whether one of the following upstreams has another address or another egress. */
   readonly hasOtherPlace: boolean;
+}
+
+const retryBudgets = new Map<string, RetryBudget>();
+
+/** Retries are limited for each upstream separately. */
+export function retryBudgetOf(upstreamId: string): RetryBudget {
+  const budget = retryBudgets.get(upstreamId) ?? new RetryBudget();
+  retryBudgets.set(upstreamId, budget);
+  return budget;
 }

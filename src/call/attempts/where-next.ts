@@ -1,11 +1,16 @@
+import type { ExcludedMembers } from '../acquire/admit-one.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import { steadyClock } from '../../runtime/clock.ts';
 import type { CallTicket } from '../acquire/admission.ts';
-import { retryBudgetOf } from '../isolate.ts';
-import type { MemberRoute, MemberPlan } from '../members/member-plan.ts';
-import type { Candidate } from '../plan.ts';
-import type { NotServed } from '../result.ts';
-import { isSamePlace, type CallAttempts, type CandidateAttempt } from './call-attempts.ts';
+import {
+  retryBudgetOf,
+  isSamePlace,
+  type CallAttempts,
+  type CandidateAttempt,
+} from './call-attempts.ts';
+import type { MemberRoute, MemberPlan } from '../plan/member-plan.ts';
+import type { Candidate } from '../plan/plan.ts';
+import type { NotServed } from '../results/result.ts';
 import { isFailure } from './refused-members.ts';
 
 /** What decides where a refused call goes next. */
@@ -101,14 +106,6 @@ export function proofBy(
 ): Pick<UpstreamSignal, 'isMistake' | 'blamed'> {
   if (!isDone) return { isMistake: true };
   return plan === null ? {} : { blamed: refusedMembers.blamedIn(plan.group, steadyClock.now()) };
-}
-
-/** Ids of members at which a call must not be granted. */
-export interface ExcludedMembers {
-  /** They cannot serve it, or have refused it. */
-  readonly excluded: readonly string[];
-  /** Those of them that may serve it soon. */
-  readonly excludedForNow: readonly string[];
 }
 
 export function excludedMembers(

@@ -9,9 +9,9 @@ import type { KeyAccount } from '../../routing/placement.ts';
 import { accountName } from '../../runtime/digests.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock, EachSecond } from '../../runtime/clock.ts';
-import { within } from '../../runtime/async.ts';
-import type { AuthenticatedCall } from '../call.ts';
-import type { UpstreamKey } from './authenticate.ts';
+import { within, type Background } from '../../runtime/async.ts';
+import type { RoutingTable } from '../../config/snapshots.ts';
+import type { Caller, UpstreamKey } from './authenticate.ts';
 
 /** Maximum keys whose accounts this isolate remembers. For others it asks again. */
 const KEYS_MAX = 10_000;
@@ -46,7 +46,16 @@ const lastHomes = new BoundedMap<string, string>(HOMES_MAX);
 const questions = new EachSecond(ASKED_EACH_SECOND_MAX);
 const news = new EachSecond(REPORTED_EACH_SECOND_MAX);
 
-type AccountCall = Pick<AuthenticatedCall, 'caller' | 'table' | 'env' | 'request'>;
+interface AccountCall {
+  readonly caller: Caller;
+  readonly table: RoutingTable;
+  readonly env: Env;
+  readonly request: Pick<Request, 'headers'>;
+}
+
+interface AnsweredAccountCall extends AccountCall {
+  readonly ctx: Background;
+}
 
 /**
  * The account of a caller's own key at an upstream. null if the key counts for itself, as the operator's keys do, and
@@ -106,7 +115,7 @@ export function knownAccountOf(upstream: Upstream, key: UpstreamKey): string | n
  * nothing to learn.
  */
 export async function noteTaken(
-  call: AuthenticatedCall,
+  call: AnsweredAccountCall,
   upstream: Upstream,
   key: UpstreamKey,
   account: KeyAccount | null,
@@ -135,7 +144,7 @@ export async function noteTaken(
 }
 
 /** Forgets the account of a key that its upstream no longer accepts. */
-export function noteRevoked(call: AuthenticatedCall, upstream: Upstream, key: UpstreamKey): void {
+export function noteRevoked(call: AnsweredAccountCall, upstream: Upstream, key: UpstreamKey): void {
   const id = idOf(upstream, key);
   if (!accounts.has(id)) return;
   accounts.delete(id);
@@ -214,7 +223,7 @@ async function askDirectory(
 }
 
 function notifyDirectory(
-  { env, ctx }: AuthenticatedCall,
+  { env, ctx }: Pick<AnsweredAccountCall, 'env' | 'ctx'>,
   id: string,
   account: string | null,
 ): void {

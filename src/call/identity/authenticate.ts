@@ -3,11 +3,12 @@ import type { Env } from '../../env.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { readSecret, secretFault } from '../../runtime/secrets.ts';
 import { readCredentials, type Credentials } from '../../upstream/transfer/credentials.ts';
-import type { CallTicket } from '../acquire/admission.ts';
-import { rejected, type Rejected } from '../result.ts';
+import type { RequestedLanes } from '../../routing/lanes.ts';
 import { fingerprint, gatewayKeyHash } from '../../runtime/digests.ts';
 import { refusedKey, requiresKey } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
+import { rejected, type Rejected } from '../results/result.ts';
 
 export interface Caller {
   /** Name for fairness and costs: a gateway key's id, otherwise the fingerprint of the provider key. */
@@ -16,7 +17,7 @@ export interface Caller {
   /** Its gateway key, which limits the groups that it may use. */
   readonly key: Pick<GatewayKeyConfig, 'id' | 'groups' | 'allow' | 'team'> | null;
   /** Lanes of its gateway key: the default one, and the best that it allows. */
-  readonly keyLanes: CallTicket['keyLanes'];
+  readonly keyLanes: RequestedLanes['keyLanes'];
   /** Maximum wait that its gateway key sets. null means the limits of the groups apply. */
   readonly keyTimeoutMs: number | null;
   readonly credentials: Credentials;
@@ -124,4 +125,12 @@ export async function keyFor(
   }
   const print = await fingerprint(table.snapshot.fingerprintKey, injected);
   return { kind: 'key', key: { injected, fingerprint: print } };
+}
+
+/** The error reply to a call that no upstream could serve. null for other calls. */
+export function unsupported({ credentials }: Caller): ErrorReply | null {
+  if (!credentials.sigV4) return null;
+  const message =
+    'A call signed with SigV4 is bound to its host, so Headgate cannot forward it. Use a Bedrock API key as a bearer token instead.';
+  return { reason: 'key_invalid', message };
 }

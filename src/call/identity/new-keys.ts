@@ -8,7 +8,7 @@ import { poolOf } from '../../routing/pool.ts';
 import { isOfProviderKey } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { within, pause } from '../../runtime/async.ts';
-import { rejected, type Rejected } from '../result.ts';
+import { rejected, type Rejected } from '../results/result.ts';
 
 /** Rejected keys per address and minute without a delay, because keys are mistyped and revoked. */
 const UNDELAYED_MAX = 10;

@@ -17,19 +17,23 @@ import {
   type DeclinedByGroup,
   type GroupSlot,
 } from '../acquire/ask-groups.ts';
-import { giveBackBypasses } from '../acquire/bypasses.ts';
+import { giveBackBypasses, type SlotEnd, type SlotRequest } from '../acquire/acquire-slot.ts';
 import type { Full } from '../acquire/held-slots.ts';
 import type { GrantedAnswer } from '../acquire/open-calls.ts';
 import { poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
 import { capped, overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
-import type { SlotEnd, SlotRequest } from '../acquire/slot-wait.ts';
-import type { Waited } from '../acquire/waited.ts';
+import {
+  rejected,
+  type Waited,
+  type CallerLeft,
+  type Moved,
+  type Rejected,
+} from '../results/result.ts';
 import type { CallAttempts } from '../attempts/call-attempts.ts';
 import { excludedMembers } from '../attempts/where-next.ts';
-import type { Metering } from '../metering.ts';
+import type { Metering } from '../plan/metering.ts';
 import { noteRejection } from '../observe/analytics.ts';
-import type { Candidate } from '../plan.ts';
-import { rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
+import type { Candidate } from '../plan/plan.ts';
 import { askById, type ParkedById } from './ask-by-id.ts';
 import { poolOfToken, type PoolAt, type PoolHold } from './lease-token.ts';
 

@@ -1,9 +1,14 @@
 import type { WaitReason } from '../../core/parts/decision-log.ts';
 import { steadyClock, type Schedule } from '../../runtime/clock.ts';
-import { OpenCalls, type GrantedTurn, type WaitStep } from '../acquire/open-calls.ts';
+import {
+  OpenCalls,
+  CALL_AHEAD_MS,
+  placeIn,
+  type GrantedTurn,
+  type WaitStep,
+} from '../acquire/open-calls.ts';
 import type { PoolSource } from '../acquire/pools.ts';
-import { CALL_AHEAD_MS, placeIn } from '../acquire/slices.ts';
-import { SlotWait, type SlotEnd, type SlotRequest } from '../acquire/slot-wait.ts';
+import { SlotWait, type SlotEnd, type SlotRequest } from '../acquire/acquire-slot.ts';
 import type { AbortSource } from '../../runtime/async.ts';
 
 /** How long the last acquire call of a request may take, which keeps its position. */

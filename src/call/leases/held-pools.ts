@@ -13,10 +13,10 @@ import { definedGroup } from '../../routing/key-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { poolOf } from '../../routing/pool.ts';
 import { steadyClock, type Schedule } from '../../runtime/clock.ts';
-import type { Settle } from '../acquire/admission.ts';
+import type { Settle } from '../results/result.ts';
 import { isUnverified, poolSourceOfHeld, type PoolSource } from '../acquire/pools.ts';
 import { untilAnswered } from '../acquire/retry-delays.ts';
-import type { AuthenticatedCall } from '../call.ts';
+import type { AuthenticatedCall } from '../request/call.ts';
 import type { LeaseToken, PoolAt, PoolHold } from './lease-token.ts';
 
 /** How long a message to a pool may take, and all attempts of one together. */

@@ -1,18 +1,16 @@
 import type { Reason } from '../../contract/reasons.ts';
-import { readCallerHeaders } from '../caller-headers.ts';
+import { readCallerHeaders } from '../request/caller-headers.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Env } from '../../env.ts';
 import type { Background, AbortSource } from '../../runtime/async.ts';
 import { CallClock } from '../../runtime/clock.ts';
-import { CallBody } from '../body.ts';
-import type { AuthenticatedCall } from '../call.ts';
-import { EarlyAnswer } from '../early-answer.ts';
+import { CallBody } from '../request/body.ts';
+import { EarlyAnswer, type AuthenticatedCall, type FoundFacts } from '../request/call.ts';
 import { identify } from '../identity/authenticate.ts';
 import { delayUnknownKey } from '../identity/new-keys.ts';
-import type { FoundFacts } from '../refusals/found-facts.ts';
 import { openLease, type LeaseToken } from './lease-token.ts';
-import { rejected, type CallerLeft, type Rejected } from '../result.ts';
+import { rejected, type CallerLeft, type Rejected } from '../results/result.ts';
 
 export interface RouteReply {
   readonly kind: 'reply';

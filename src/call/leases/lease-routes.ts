@@ -1,12 +1,4 @@
-/**
- * Leases that clients request themselves. `lease-routes.ts` takes a request, `lease-call.ts` authenticates it, and
- * `read-json.ts` parses it. `post-lease.ts` acquires a lease through `plan-lease.ts`, `admit-lease.ts` and
- * `ask-by-id.ts`. `report-lease.ts` and `settle-lease.ts` process the result of its call, and `held-pools.ts` sends
- * messages to its pools. The Worker keeps no state between two requests: the token of a lease (`lease-token.ts`) has
- * all of it.
- */
 import { NOT_BUILT, readAsset } from '../../runtime/assets.ts';
-import { addCors, corsHeaders, preflightResponse } from '../cors.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import {
@@ -21,14 +13,16 @@ import { PlainAbort, type Background } from '../../runtime/async.ts';
 import { foreignChange, unsupportedBody } from '../../runtime/cross-site.ts';
 import { wrongPlace } from '../../runtime/deployment.ts';
 import { steadyClock } from '../../runtime/clock.ts';
-import type { AuthenticatedCall } from '../call.ts';
-import { countInFlight } from '../calls-in-flight.ts';
-import { UNCONFIRMED } from '../changed-since.ts';
-import { returns, departures } from '../isolate.ts';
-import { nothingFound } from '../refusals/found-facts.ts';
-import { noteIfKeyless } from '../refusals/note-keyless.ts';
-import { rejectedResponse } from '../respond.ts';
-import { LEFT_STATUS, rejected, type Rejected } from '../result.ts';
+import { explainIssues } from '../../config/explain-issues.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
+import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bytes.ts';
+import { addCors, corsHeaders, preflightResponse } from '../answer/response-headers.ts';
+import { UNCONFIRMED, nothingFound, type AuthenticatedCall } from '../request/call.ts';
+import { countInFlight, departures } from '../request/in-flight.ts';
+import { returns } from '../acquire/rejections.ts';
+import { noteIfKeyless } from '../observe/note-keyless.ts';
+import { rejectedResponse } from '../answer/respond.ts';
+import { LEFT_STATUS, rejected, type Rejected } from '../results/result.ts';
 import { cancelAll, releaseAll, renewAll } from './held-pools.ts';
 import {
   answerAs,
@@ -42,9 +36,14 @@ import {
 import { openTicket, sealLease } from './lease-token.ts';
 import { expiry, keepLeasePlace, postLease } from './post-lease.ts';
 import { forbiddenHold, planHeld } from './plan-lease.ts';
-import { readJson } from './read-json.ts';
-import { patchLease } from './report-lease.ts';
-import { settleBy } from './settle-lease.ts';
+import { patchLease, settleBy } from './report-lease.ts';
+
+/**
+ * Leases that clients request themselves. `lease-routes.ts` takes and parses a request, and `lease-call.ts`
+ * authenticates it. `post-lease.ts` acquires a lease through `plan-lease.ts`, `admit-lease.ts` and `ask-by-id.ts`.
+ * `report-lease.ts` processes the result of its call, and `held-pools.ts` sends messages to its pools. The Worker keeps
+ * no state between two requests: the token of a lease (`lease-token.ts`) has all of it.
+ */
 
 export async function leases(request: Request, env: Env, ctx: Background): Promise<Response> {
   const wrong = wrongPlace(env);
@@ -229,4 +228,43 @@ function responseTo(answer: LeaseRouteAnswer, incoming: LeaseCallRequest): Respo
     case 'left':
       return new Response(null, { status: LEFT_STATUS });
   }
+}
+
+/** Maximum size of a body. A report contains the headers and the error of a provider. */
+const BYTES_MAX = 131_072;
+
+type JsonRead<T> =
+  | { readonly kind: 'read'; readonly value: T }
+  | { readonly kind: 'rejected'; readonly reply: ErrorReply; readonly read: null };
+
+/** Reads the JSON body of a request. With `isOptional`, an empty body counts as an empty object. */
+async function readJson<T>(
+  request: Request,
+  schema: { safeParse(value: unknown): SafeParsed<T> } & Parameters<typeof explainIssues>[1],
+  isOptional = false,
+): Promise<JsonRead<T>> {
+  const body = await readOwnBody(request, BYTES_MAX);
+  if (body.kind === 'broken') return unreadable(BODY_BROKEN);
+  if (body.kind === 'too long') return unreadable(`The body is larger than ${BYTES_MAX} bytes.`);
+  const text = new TextDecoder().decode(body.bytes);
+  let value: unknown;
+  try {
+    value = isOptional && text.trim() === '' ? {} : JSON.parse(text);
+  } catch {
+    return unreadable('The body is not valid JSON. Send a JSON object.');
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return { kind: 'read', value: parsed.data };
+  const [first] = explainIssues(parsed.error, schema, value);
+  const where = first === undefined || first.path === '' ? 'the body' : first.path;
+  const message = `${where}: ${first?.message ?? 'not valid'}.`;
+  return { kind: 'rejected', reply: { reason: 'field_invalid', message }, read: null };
+}
+
+type SafeParsed<T> =
+  | { readonly success: true; readonly data: T }
+  | { readonly success: false; readonly error: Parameters<typeof explainIssues>[0] };
+
+function unreadable(message: string): JsonRead<never> {
+  return { kind: 'rejected', reply: { reason: 'body_unreadable', message }, read: null };
 }

@@ -7,17 +7,16 @@ import { modelsAt, configuredModels } from '../../routing/upstreams.ts';
 import { forbiddenFor, isUpstreamAllowed } from '../../routing/key-access.ts';
 import { OVERRIDE_HEADERS } from '../../upstream/operation/readings.ts';
 import { LIMITED_OPERATIONS } from '../../upstream/operation/operations-table.ts';
-import type { AuthenticatedCall } from '../call.ts';
-import { foreignPage } from '../foreign-page.ts';
+import { BoundedMap } from '../../core/parts/bounded-map.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { steadyClock } from '../../runtime/clock.ts';
+import { foreignPage, type AuthenticatedCall } from '../request/call.ts';
 import type { UpstreamKey } from '../identity/authenticate.ts';
-import { modelLists } from '../isolate.ts';
-import { goesByMembers } from '../members/uses-members.ts';
-import { keyWithoutSlot, secretOfMember } from '../members/key-without-slot.ts';
-import { hiddenKeyOf, placementsOf, routedCall } from '../plan.ts';
-import { rejected, type Rejected } from '../result.ts';
-import { fetcherOf } from '../target.ts';
-import { askModels, type ModelListFault, type Listing } from './ask-models.ts';
-import { logMissing } from './log-missing.ts';
+import { goesByMembers, keyWithoutSlot, secretOfMember } from '../request/key-without-slot.ts';
+import { hiddenKeyOf, placementsOf, routedCall } from '../plan/plan.ts';
+import { rejected, type Rejected } from '../results/result.ts';
+import { fetcherOf } from '../plan/target.ts';
+import { modelLists, askModels, type ModelListFault, type Listing } from './model-lists.ts';
 import type { Model } from './model-page.ts';
 
 /**
@@ -221,4 +220,26 @@ function mayCall(
     const routed = routedCall(call, { upstream, path: null, operation, model }, upstreamKey);
     return forbiddenFor(key, placementsOf(call, routed)) === null;
   });
+}
+
+/** Minimum time between two lines about one upstream and one reason, and maximum pairs that are remembered. */
+const SILENT_MS = 60_000;
+const PAIRS_MAX = 500;
+
+const lines = new BoundedMap<string, { readonly at: number; leftOut: number }>(PAIRS_MAX);
+
+/**
+ * Logs that the models of an upstream are missing in a list. The same pair is logged once a minute, and the next line
+ * has the number of omitted lines (`left_out`).
+ */
+function logMissing(upstream: string, why: ModelListFault): void {
+  const now = steadyClock.now();
+  const pair = `${upstream} ${why}`;
+  const last = lines.get(pair);
+  if (last !== undefined && now - last.at < SILENT_MS) {
+    last.leftOut += 1;
+    return;
+  }
+  lines.set(pair, { at: now, leftOut: 0 });
+  logEvent('models_missing', { upstream, why, left_out: last?.leftOut ?? 0 });
 }

@@ -2,31 +2,30 @@ import { classifyTurn } from '../../upstream/operation/upgrades.ts';
 import { acceptedSubprotocol } from '../../upstream/transfer/tokens.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/headers.ts';
 import { unreadBody } from '../../upstream/body/request-body.ts';
-import type { AuthenticatedCall } from '../call.ts';
-import { countInFlight } from '../calls-in-flight.ts';
-import { foreignPage } from '../foreign-page.ts';
-import type { UpstreamKey } from '../identity/authenticate.ts';
-import { departures } from '../isolate.ts';
-import type { Located } from '../locate.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { plural } from '../../core/words/figures.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { steadyClock } from '../../runtime/clock.ts';
+import { foreignPage, type AuthenticatedCall } from '../request/call.ts';
+import { countInFlight, departures } from '../request/in-flight.ts';
+import type { UpstreamKey, Caller } from '../identity/authenticate.ts';
+import type { Located } from '../request/locate.ts';
 import {
   answered,
   LEFT,
   rejected,
+  unreachable,
   type Answered,
   type CallerLeft,
   type Rejected,
-} from '../result.ts';
-import { droppedHeader, targetOf, type CallTarget } from '../target.ts';
-import { unreachable } from '../unreachable.ts';
-import { connectionKey } from './connection-key.ts';
-import { dropWhenUnread } from './drop-unread.ts';
-import { connectionLook } from './may-go-on.ts';
-import { openConnections } from './open-connections.ts';
-import { openSockets } from './open-sockets.ts';
-import { socketPair, switched } from './session.ts';
+} from '../results/result.ts';
+import { droppedHeader, targetOf, type CallTarget } from '../plan/target.ts';
+import { connectionKey, connectionLook } from '../answer/may-go-on.ts';
+import { dropWhenUnread, openSockets } from '../answer/open-sockets.ts';
+import { socketPair, switched } from '../answer/session.ts';
+import { unserved } from '../request/upgrade.ts';
 import { requestSocket } from './turn-sides.ts';
 import { Turns } from './turns.ts';
-import { unserved } from './upgrade.ts';
 
 /**
  * Connects a caller to an upstream for Responses over WebSocket. The connection takes no slot, because each request for
@@ -134,3 +133,61 @@ function refusal(answer: Response, target: CallTarget): Answered {
   callerResponseHeaders(response.headers);
   return answered(response, droppedHeader(target));
 }
+
+/** Minimum time between two log lines about the same upstream. */
+const SILENT_MS = 60_000;
+
+/** Retry delay of a refused caller. An unused connection closes after minutes, and others at any time. */
+const RETRY_AFTER_MS = 30_000;
+
+/**
+ * Counts the connections for turns of this isolate by caller and upstream. They take no slot, so no group limits them.
+ */
+class OpenConnections {
+  readonly #counts = new Map<string, number>();
+  /** When a refusal was last logged, by upstream. */
+  readonly #loggedAt = new Map<string, number>();
+
+  /** Counts one more connection until the returned function is called. Rejects it if the caller has too many. */
+  add(
+    { id: upstream, turnConnectionsEach: max }: Upstream,
+    { id: caller }: Caller,
+  ): AddedConnection | Rejected {
+    const name = `${upstream} ${caller}`;
+    const before = this.#counts.get(name) ?? 0;
+    if (before >= max) {
+      this.#log(upstream, caller, max);
+      return rejected(tooMany(upstream, max));
+    }
+    this.#counts.set(name, before + 1);
+    let isRemoved = false;
+    const remove = (): void => {
+      if (isRemoved) return;
+      isRemoved = true;
+      const left = (this.#counts.get(name) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(name);
+      else this.#counts.set(name, left);
+    };
+    return { kind: 'added', remove };
+  }
+
+  /** Logs a refusal, because no group counts it. */
+  #log(upstream: string, caller: string, max: number): void {
+    const now = steadyClock.now();
+    if (now - (this.#loggedAt.get(upstream) ?? -Infinity) < SILENT_MS) return;
+    this.#loggedAt.set(upstream, now);
+    logEvent('too_many_connections', { upstream, caller, turn_connections_each: max });
+  }
+}
+
+interface AddedConnection {
+  readonly kind: 'added';
+  readonly remove: () => void;
+}
+
+function tooMany(upstream: string, max: number): Rejected['reply'] {
+  const message = `This caller already has ${plural(max, 'open connection')} for turns to upstream \`${upstream}\`, which is the maximum. Close one, use HTTP, or ask the operator to raise \`turn_connections_each\` of the upstream.`;
+  return { reason: 'too_many_connections', message, retryAfterMs: RETRY_AFTER_MS };
+}
+
+const openConnections = new OpenConnections();

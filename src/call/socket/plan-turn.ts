@@ -8,15 +8,14 @@ import {
   type Frame,
   type CreateMessage,
 } from '../../upstream/socket/messages.ts';
-import { CallBody } from '../body.ts';
-import type { AuthenticatedCall } from '../call.ts';
-import { bodyBudget } from '../isolate.ts';
-import type { Located } from '../locate.ts';
-import { modelRule, referredPath } from '../model-rule.ts';
-import { placeOf } from '../log-refusal.ts';
-import { atMember, planAt, type Candidate } from '../plan.ts';
-import { rejected, type Rejected } from '../result.ts';
-import { nextCandidate, planSpill } from '../spill/spill.ts';
+import { CallBody, bodyBudget } from '../request/body.ts';
+import type { AuthenticatedCall } from '../request/call.ts';
+import type { Located } from '../request/locate.ts';
+import { modelRule, referredPath } from '../request/find-model.ts';
+import { placeOf } from '../answer/sending.ts';
+import { atMember, planAt, type Candidate } from '../plan/plan.ts';
+import { rejected, type Rejected } from '../results/result.ts';
+import { nextCandidate, planSpill } from '../drive/spill.ts';
 
 /** One request for a response on a connection, as a call whose body is its message. */
 export interface TurnRequest extends Pick<

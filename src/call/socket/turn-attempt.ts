@@ -1,18 +1,16 @@
 import { parseObject } from '../../upstream/json/parse-json.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { Admission } from '../acquire/admission.ts';
-import { sourceOf } from '../answer-source.ts';
+import { sourceOf, placeOf } from '../answer/sending.ts';
 import type { CandidateAttempt } from '../attempts/call-attempts.ts';
 import { hasMemberLeft, noteRefusedAt, proofBy, whereNext } from '../attempts/where-next.ts';
-import { placeOf } from '../log-refusal.ts';
-import { isLasting } from '../members/last-answer.ts';
-import type { Metering } from '../metering.ts';
-import type { Candidate } from '../plan.ts';
-import { readAnswer } from '../read-answer.ts';
-import { rejected, type NotServed, type Rejected } from '../result.ts';
-import { unreachable } from '../unreachable.ts';
+import { isLasting } from '../answer/refused.ts';
+import type { Metering } from '../plan/metering.ts';
+import type { Candidate } from '../plan/plan.ts';
+import { readAnswer } from '../answer/read-answer.ts';
+import { rejected, unreachable, type NotServed, type Rejected } from '../results/result.ts';
 import type { NoSide, RefusedConnection } from './turn-sides.ts';
-import { unserved } from './upgrade.ts';
+import { unserved } from '../request/upgrade.ts';
 
 /** The answer to a turn has begun, or its caller gets the error instead. */
 export interface TurnAnswered {

@@ -2,14 +2,13 @@ import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import type { Frame } from '../../upstream/socket/messages.ts';
 import type { PipedUpstream, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { fetchAnswer } from '../../upstream/transfer/fetch-answer.ts';
-import type { AuthenticatedCall } from '../call.ts';
-import { placeOf } from '../log-refusal.ts';
-import { keptAnswer } from '../members/last-answer.ts';
-import { withOwnAddresses } from '../own-addresses.ts';
-import type { Candidate } from '../plan.ts';
-import type { Rejected } from '../result.ts';
-import { targetOf, type CallTarget } from '../target.ts';
-import { isNotSwitched } from './upgrade.ts';
+import type { AuthenticatedCall } from '../request/call.ts';
+import { placeOf } from '../answer/sending.ts';
+import { keptAnswer } from '../answer/refused.ts';
+import { withOwnAddresses, targetOf, type CallTarget } from '../plan/target.ts';
+import type { Candidate } from '../plan/plan.ts';
+import type { Rejected } from '../results/result.ts';
+import { isNotSwitched } from '../request/upgrade.ts';
 
 /** Statuses of upstreams without WebSockets on the route. */
 const NO_SOCKETS: ReadonlySet<number> = new Set([404, 405, 426, 501]);

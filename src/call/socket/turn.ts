@@ -3,16 +3,14 @@ import type { ReportedRun } from '../../upstream/operation/runs.ts';
 import { isFailure, type SocketEnd, type SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import type { ResponsesEvent } from '../../upstream/socket/messages.ts';
 import { BoundWatch } from '../../upstream/transfer/watched-pipe.ts';
-import type { Settle } from '../acquire/admission.ts';
-import { sourceOf } from '../answer-source.ts';
-import { placeOf } from '../log-refusal.ts';
-import { readFailedEvent } from '../read-answer.ts';
-import type { NotServed } from '../result.ts';
-import { keepForRun } from '../runs/hold-run.ts';
+import type { Settle, NotServed } from '../results/result.ts';
+import { sourceOf, placeOf } from '../answer/sending.ts';
+import { readFailedEvent } from '../answer/read-answer.ts';
+import { keepForRun } from '../answer/hold-run.ts';
 import { proofBy } from '../attempts/where-next.ts';
 import { frameOf, type TurnRequest } from './plan-turn.ts';
 import { canMove, refuseTurn, type GrantedAttempt } from './turn-attempt.ts';
-import { SocketUsage } from './socket-usage.ts';
+import { SocketUsage } from '../answer/session.ts';
 import type { TurnSide } from './turn-sides.ts';
 
 /** Timeout of the first event of an answer if the group sets none. */

@@ -15,21 +15,25 @@ import {
 } from '../../upstream/socket/messages.ts';
 import { SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { BoundWatch } from '../../upstream/transfer/watched-pipe.ts';
-import { idleMsAt } from '../call-rules.ts';
+import { idleMsAt } from '../plan/call-rules.ts';
 import { newTicket } from '../acquire/ticket.ts';
-import type { AuthenticatedCall } from '../call.ts';
-import { errorEvent } from '../errors/socket-error.ts';
-import { notRenamed } from '../forward.ts';
-import { retryBudgetOf, returns } from '../isolate.ts';
-import type { Located } from '../locate.ts';
-import { noterOf } from '../made/note-made.ts';
-import { noteRefusal } from '../refusals/note-refusal.ts';
-import { CallAttempts } from '../attempts/call-attempts.ts';
-import { attemptAt } from '../attempt-at.ts';
-import { UNCONFIRMED } from '../changed-since.ts';
-import { drive, identifiedBy } from '../drive.ts';
-import { LEFT, rejected, type AttemptResult, type FinalResult } from '../result.ts';
-import { unreachable } from '../unreachable.ts';
+import { UNCONFIRMED, type AuthenticatedCall } from '../request/call.ts';
+import { errorEvent } from '../results/wire-error.ts';
+import { notRenamed } from '../answer/forward.ts';
+import { retryBudgetOf, CallAttempts } from '../attempts/call-attempts.ts';
+import { returns } from '../acquire/rejections.ts';
+import type { Located } from '../request/locate.ts';
+import { noterOf } from '../answer/hold-run.ts';
+import { noteRefusal } from '../observe/note-refusal.ts';
+import { attemptAt } from '../drive/attempt-at.ts';
+import { drive, identifiedBy } from '../drive/drive.ts';
+import {
+  LEFT,
+  rejected,
+  unreachable,
+  type AttemptResult,
+  type FinalResult,
+} from '../results/result.ts';
 import { fitTurn, planTurn, turnRequest, type TurnRequest } from './plan-turn.ts';
 import { canMove, notConnected, type GrantedAttempt, type TurnAnswered } from './turn-attempt.ts';
 import { TurnSides, type TurnSide } from './turn-sides.ts';

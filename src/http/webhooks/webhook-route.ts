@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
-import { reportEnd } from '../../call/runs/end-run.ts';
+import { reportEnd } from '../../call/answer/end-run.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { Env } from '../../env.ts';
 import { unsupportedBody } from '../../runtime/cross-site.ts';

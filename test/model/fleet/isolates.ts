@@ -18,7 +18,7 @@ import type { InstanceAnswer, HandedOut, Instance } from './instance.ts';
 import type { Network, NetworkParty } from './network.ts';
 import type { Rules } from './rules.ts';
 
-// As in `src/call/acquire/prefetched-lease.ts` and `loan-keeper.ts`, with the longest pauses that they draw.
+// As in `src/call/acquire/prefetched-slots.ts` and `loan-keeper.ts`, with the longest pauses that they draw.
 const OWN_AFTER_MS = 1_000;
 const LOOK_EVERY_MS = 250;
 const ANSWER_LOST_MS = 3_000;

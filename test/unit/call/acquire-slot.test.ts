@@ -12,9 +12,9 @@ import {
   acquireSlot,
   type Acquired,
   type WaitTerms,
+  type SlotRequest,
 } from '../../../src/call/acquire/acquire-slot.ts';
-import type { PositionListener } from '../../../src/call/acquire/slices.ts';
-import type { SlotRequest } from '../../../src/call/acquire/slot-wait.ts';
+import type { PositionListener } from '../../../src/call/acquire/open-calls.ts';
 import { leaseId } from '../../../src/core/words/ids.ts';
 import { acquireRequest, type RequestFields } from '../../support/requests.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import { callRules } from '../../../src/call/call-rules.ts';
+import { callRules } from '../../../src/call/plan/call-rules.ts';
 import type { Placement } from '../../../src/routing/placement.ts';
 
 type Holds = Partial<Record<'idle_ms' | 'stalled_ms' | 'max_hold_ms', number | null>>;

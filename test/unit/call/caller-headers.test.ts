@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { keptAliveWaitMs } from '../../../src/call/client-timeouts.ts';
-import { readCallerHeaders } from '../../../src/call/caller-headers.ts';
+import { keptAliveWaitMs, readCallerHeaders } from '../../../src/call/request/caller-headers.ts';
 
 function maxWaitOf(headers: Record<string, string>): number | null {
   const read = readCallerHeaders(new Headers(headers));

@@ -1,6 +1,6 @@
 // What a stream that has begun is told of an upstream's error, in the codes of the API.
 import { expect, test } from 'vitest';
-import { upstreamErrorFrame } from '../../../src/call/errors/error-frame.ts';
+import { upstreamErrorFrame } from '../../../src/call/results/error-frame.ts';
 
 test.each([
   [429, '', 'rate_limit_exceeded', 'The upstream answered 429.'],

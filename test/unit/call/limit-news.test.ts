@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { newsOfLimits } from '../../../src/call/limit-news.ts';
+import { newsOfLimits } from '../../../src/call/answer/limit-windows.ts';
 import type { LimitHint } from '../../../src/core/words/signal.ts';
 import { steadyClock } from '../../../src/runtime/clock.ts';
 

@@ -7,7 +7,7 @@ import {
   noteUnderWay,
   refillSeen,
   waitAfterRefusal,
-} from '../../../src/call/limit-windows.ts';
+} from '../../../src/call/answer/limit-windows.ts';
 import {
   waitFromHints,
   FEED_FORWARD_DEFAULTS,

@@ -13,19 +13,23 @@ function filesWith(pattern: RegExp): string[] {
 }
 
 it.each([
-  ['a call, or a lease, is placed', /\broutes\s*\.place\(/, ['leases/plan-lease.ts', 'plan.ts']],
+  [
+    'a call, or a lease, is placed',
+    /\broutes\s*\.place\(/,
+    ['leases/plan-lease.ts', 'plan/plan.ts'],
+  ],
   [
     'the rules of its groups are asked for',
     /\bcallRules\(/,
-    ['call-rules.ts', 'leases/plan-lease.ts', 'plan.ts'],
+    ['leases/plan-lease.ts', 'plan/call-rules.ts', 'plan/plan.ts'],
   ],
-  ['its body is given up', /\.discard\(/, ['body.ts']],
-  ['its body is kept', /\bkeepBody\(/, ['body.ts']],
+  ['its body is given up', /\.discard\(/, ['request/body.ts']],
+  ['its body is kept', /\bkeepBody\(/, ['request/body.ts']],
   ['its body has its last end', /\bbody\.end\(/, ['handle.ts', 'socket/turns.ts']],
   [
     'what Headgate says is put on its answer',
     /\bputAnswerHeaders\(/,
-    ['errors/wire-error.ts', 'respond.ts'],
+    ['answer/respond.ts', 'results/wire-error.ts'],
   ],
 ] as const)('there is one place where %s', (_, pattern, files) => {
   expect(filesWith(pattern).toSorted()).toEqual(files);

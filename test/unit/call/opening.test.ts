@@ -1,6 +1,6 @@
 // What stands before the first event of a stream becomes part of it, wherever its bytes are cut.
 import { describe, expect, test } from 'vitest';
-import { Opening } from '../../../src/call/opening.ts';
+import { Opening } from '../../../src/call/results/error-frame.ts';
 
 const encoder = new TextEncoder();
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { rateHeaders } from '../../../src/call/rate-headers.ts';
+import { rateHeaders } from '../../../src/call/answer/response-headers.ts';
 import type { RateRoom } from '../../../src/core/parts/rates.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { parseResetMs } from '../../../src/upstream/refusal/reset-time.ts';

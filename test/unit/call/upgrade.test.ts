@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isUpgrade } from '../../../src/call/socket/upgrade.ts';
+import { isUpgrade } from '../../../src/call/request/upgrade.ts';
 
 it.each([
   ['GET', 'websocket', true],

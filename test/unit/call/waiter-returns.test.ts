@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ErrorReply } from '../../../src/contract/reasons.ts';
-import { WaiterReturns, RETURNS_MAX } from '../../../src/call/waiter-returns.ts';
+import { WaiterReturns, RETURNS_MAX } from '../../../src/call/acquire/rejections.ts';
 
 /** As a group says it, at the least and at the most. */
 const drained = (retryAfterMs: number): ErrorReply => {

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
-import { addCors, corsHeaders } from '../../../src/call/cors.ts';
-import { errorResponse } from '../../../src/call/errors/wire-error.ts';
+import { addCors, corsHeaders } from '../../../src/call/answer/response-headers.ts';
+import { errorResponse } from '../../../src/call/results/wire-error.ts';
 import { CANARY_MODEL_PREFIX } from '../../../src/config/canary-groups.ts';
 import { ANSWER_HEADERS } from '../../../src/contract/answer-headers.ts';
 import { DIALECTS } from '../../../src/contract/dialect.ts';

@@ -1,7 +1,7 @@
 // docs/client-headers.md names every header of clients that Headgate reads.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { SESSION_HEADERS } from '../../../src/call/caller-headers.ts';
+import { SESSION_HEADERS } from '../../../src/call/request/caller-headers.ts';
 
 const page = readFileSync('docs/client-headers.md', 'utf8');
 
@@ -11,7 +11,7 @@ function headersIn(path: string): string[] {
   return [...names].map(([, name = '']) => name);
 }
 
-it.each(['src/call/client-timeouts.ts', 'src/call/caller-headers.ts'])(
+it.each(['src/call/request/caller-headers.ts', 'src/call/request/caller-headers.ts'])(
   'has the headers that %s reads',
   (path) => {
     const names = headersIn(path);

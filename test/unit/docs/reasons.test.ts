@@ -1,7 +1,7 @@
 // docs/reasons.md against the code: every reason has one row, with its status and whether a retry may help.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { statusIn } from '../../../src/call/errors/wire-error.ts';
+import { statusIn } from '../../../src/call/results/wire-error.ts';
 import { REASONS, type Reason } from '../../../src/contract/reasons.ts';
 
 /** The only place that refuses with this reason marks the refusal as permanent. */

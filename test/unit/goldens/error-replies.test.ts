@@ -1,9 +1,8 @@
 // Freezes the errors of each reason in each dialect: the response, the last events of a stream and the event of a
 // WebSocket. All errors have the same message here, because messages are prose.
 import { expect, it } from 'vitest';
-import { errorReplyFrame, upstreamErrorFrame } from '../../../src/call/errors/error-frame.ts';
-import { errorEvent } from '../../../src/call/errors/socket-error.ts';
-import { errorResponse } from '../../../src/call/errors/wire-error.ts';
+import { errorReplyFrame, upstreamErrorFrame } from '../../../src/call/results/error-frame.ts';
+import { errorEvent, errorResponse } from '../../../src/call/results/wire-error.ts';
 import { DIALECTS } from '../../../src/contract/dialect.ts';
 import { REASONS, type ErrorReply, type Reason } from '../../../src/contract/reasons.ts';
 import { goldenFile, goldenText } from '../../support/golden.ts';

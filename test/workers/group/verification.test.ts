@@ -2,8 +2,7 @@
 // loop, which would delay it.
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
-import { noteVerified } from '../../../src/call/identity/verified-pools.ts';
-import { poolSourceOfHeld } from '../../../src/call/acquire/pools.ts';
+import { noteVerified, poolSourceOfHeld } from '../../../src/call/acquire/pools.ts';
 import type { RoutingTable } from '../../../src/config/snapshots.ts';
 import { OVERFLOW_PARTITION, poolName } from '../../../src/contract/pool-name.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';

@@ -1,8 +1,7 @@
 // Limit headers of served calls: the next call waits instead of taking the refusal. The upstream writes
 // some of them as instants of its own clock, so nobody shifts ours here.
 import { afterAll, describe, expect, it } from 'vitest';
-import { limitsOf } from '../../../src/call/answer-source.ts';
-import type { Sending } from '../../../src/call/sending.ts';
+import { limitsOf, type Sending } from '../../../src/call/answer/sending.ts';
 import type { Settings } from '../support/strict.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { until } from '../support/worker.ts';

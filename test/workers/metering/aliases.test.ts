@@ -1,7 +1,7 @@
 // What a call's groups take its model for.
 import { expect, it } from 'vitest';
-import type { Located } from '../../../src/call/locate.ts';
-import { Metering } from '../../../src/call/metering.ts';
+import type { Located } from '../../../src/call/request/locate.ts';
+import { Metering } from '../../../src/call/plan/metering.ts';
 import type { Placement } from '../../../src/routing/placement.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import { NO_TIERS } from '../../../src/upstream/usage/tiers.ts';

@@ -1,7 +1,7 @@
 // Calls that go on after a pool was told that their ticket is cancelled: elsewhere, by a newer configuration, or once more
 // in order. That pool grants them slots in their turn, and none goes out without. The upstream counts.
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
-import { bodyBudget } from '../../../src/call/isolate.ts';
+import { bodyBudget } from '../../../src/call/request/body.ts';
 import type { AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { BODY_LIMITS } from '../../../src/upstream/body/body-budget.ts';

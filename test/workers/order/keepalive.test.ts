@@ -1,9 +1,9 @@
 // Streams that wait are kept alive by comments, and then get the upstream's bytes as they are.
 import { tracing } from 'cloudflare:workers';
 import { expect, it, vi } from 'vitest';
-import { answerWaiting, LastPosition } from '../../../src/call/keepalive.ts';
-import { answered, rejected, type FinalResult } from '../../../src/call/result.ts';
-import { nothingFound } from '../../../src/call/refusals/found-facts.ts';
+import { answerWaiting, LastPosition } from '../../../src/call/answer/keepalive.ts';
+import { answered, rejected, type FinalResult } from '../../../src/call/results/result.ts';
+import { nothingFound } from '../../../src/call/request/call.ts';
 import { onTimer } from '../../../src/runtime/clock.ts';
 import { untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';

@@ -1,6 +1,6 @@
 // Whatever becomes of a call, the isolate's budget of bodies is free again afterwards.
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import { bodyBudget } from '../../../src/call/isolate.ts';
+import { bodyBudget } from '../../../src/call/request/body.ts';
 import { keyOf } from '../order/scene.ts';
 import { CHAT, hold, KEY, letGo, newScene, pathTo, type SpillScene } from '../spill/scene.ts';
 import { untilStatus } from '../support/pool.ts';

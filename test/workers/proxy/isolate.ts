@@ -32,7 +32,7 @@ export async function startIsolate(store?: KeyValueStore): Promise<ProxyIsolate>
   vi.resetModules();
   const { createApp } = await import('../../../src/http/app.ts');
   const { isolateConfig } = await import('../../../src/config/isolate-config.ts');
-  const { BehindCalls } = await import('../../../src/call/refusals/behind-calls.ts');
+  const { BehindCalls } = await import('../../../src/call/observe/note-refusal.ts');
   // Its requests are waited for with all that they do behind them, which is ten seconds for a flush.
   vi.spyOn(BehindCalls.prototype, 'soon').mockImplementation(() => {});
   const app = createApp() as Required<ExportedHandler<Env>>;

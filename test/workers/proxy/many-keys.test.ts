@@ -1,6 +1,6 @@
 // What becomes of calls while the bodies of those that wait fill what there is for them.
 import { afterEach, beforeAll, expect, it } from 'vitest';
-import { bodyBudget } from '../../../src/call/isolate.ts';
+import { bodyBudget } from '../../../src/call/request/body.ts';
 import { BODY_LIMITS } from '../../../src/upstream/body/body-budget.ts';
 import type { Reservation } from '../../../src/upstream/body/body-budget.ts';
 import { CHAT, hold, KEY, letGo, newScene, pathTo, type SpillScene } from '../spill/scene.ts';

@@ -1,6 +1,6 @@
 // The body of a call that is kept for another try counts for as long as the runtime may hold it.
 import { afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { bodyBudget } from '../../../src/call/isolate.ts';
+import { bodyBudget } from '../../../src/call/request/body.ts';
 import { BODY_LIMITS } from '../../../src/upstream/body/body-budget.ts';
 import type { Reservation } from '../../../src/upstream/body/body-budget.ts';
 import { KEY, newScene, pathTo, type SpillScene } from '../spill/scene.ts';

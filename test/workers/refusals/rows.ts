@@ -1,6 +1,7 @@
 import { createExecutionContext } from 'cloudflare:test';
 import { expect, vi } from 'vitest';
-import { bodyBudget, returns } from '../../../src/call/isolate.ts';
+import { returns } from '../../../src/call/acquire/rejections.ts';
+import { bodyBudget } from '../../../src/call/request/body.ts';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import type { Reason } from '../../../src/contract/reasons.ts';
 import { REASON_NAMES, type RefusalCount } from '../../../src/contract/refusals.ts';

@@ -1,7 +1,6 @@
 // The media type of an upstream's answer decides how it is read; words in its parameters do not count.
 import { describe, expect, it } from 'vitest';
-import { isJson } from '../../../src/call/runs/hold-run.ts';
-import { isRunStream } from '../../../src/call/runs/run-stream.ts';
+import { isJson, isRunStream } from '../../../src/call/answer/hold-run.ts';
 
 const answer = (type: string): Response => new Response('x', { headers: { 'content-type': type } });
 

@@ -1,5 +1,5 @@
 // What goes on at its upstream after the answer holds its slot until it ends: the upstream counts its runs.
-import { readerOf } from '../../../src/call/runs/run-stream.ts';
+import { readerOf } from '../../../src/call/answer/hold-run.ts';
 import { RunEvents } from '../../../src/upstream/operation/runs.ts';
 import { runInDurableObject } from 'cloudflare:test';
 import { afterAll, describe, expect, it, vi } from 'vitest';
