@@ -1,4 +1,4 @@
-import { durationMs } from '../../src/contract/config/duration.ts';
+import { durationMs } from '../../src/contract/config/members.ts';
 import { EXIT, CommandFailure } from './failure.ts';
 
 /** The end of a temporary change, as given on the command line. */

@@ -10,7 +10,7 @@ import { definedGroup } from '../routing/key-groups.ts';
 import { type PoolReply, askPools, readDirectory } from '../overview/pools.ts';
 import { inSteps } from '../history/points.ts';
 import { addCounts, emptyCounts, quantileMs } from '../core/parts/totals.ts';
-import type { PoolPreview } from '../contract/rpc/change-preview.ts';
+import type { PoolPreview } from '../contract/rpc/pool-reports.ts';
 import { type HistoryPoint, MINUTE_MS } from '../contract/history.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { auditChangeSchema } from '../contract/audit.ts';

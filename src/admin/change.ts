@@ -18,8 +18,11 @@ import { listItems } from '../runtime/header-value.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { type Env, directoryOf, jurisdictionOf } from '../env.ts';
-import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
-import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
+import type {
+  TemporaryField,
+  TemporaryOrder,
+  ConfigSnapshot,
+} from '../contract/rpc/directory-rpc.ts';
 import type { Config } from '../contract/config/config.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
 import { readOwnDocument } from '../config/own-config.ts';

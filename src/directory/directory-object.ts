@@ -11,6 +11,8 @@ import {
   type ReplaceAnswer,
   type ConfigSnapshot,
   type VersionInfo,
+  type TemporaryField,
+  type TemporaryOrder,
 } from '../contract/rpc/directory-rpc.ts';
 import type { AuditEntry } from '../contract/audit.ts';
 import type { KeylessCaller } from '../contract/keyless.ts';
@@ -20,8 +22,7 @@ import { WarningList, AccountList, KeylessList, RefusalList } from './reports.ts
 import { jurisdictionOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
-import type { StoredCosts } from '../contract/rpc/costs-rpc.ts';
-import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
+import type { StoredCosts } from '../contract/rpc/pool-reports.ts';
 import type { StoredPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import { windowMsOf } from '../runtime/deployment.ts';
 import { PresenceList, CostList } from './pool-reports.ts';

@@ -1,6 +1,5 @@
 import { configSchema, type Config } from '../contract/config/config.ts';
-import type { ChangedAt, VersionInfo } from '../contract/rpc/directory-rpc.ts';
-import type { TemporaryField } from '../contract/rpc/temporary-rpc.ts';
+import type { ChangedAt, VersionInfo, TemporaryField } from '../contract/rpc/directory-rpc.ts';
 
 /**
  * The directory's rows, except those of `PoolList` and `AuditLog`. The tables are `WITHOUT ROWID`, so that an insert

@@ -1,6 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
-import type { PoolPreview } from '../contract/rpc/change-preview.ts';
-import type { PeriodCosts } from '../contract/rpc/costs-rpc.ts';
+import type { PoolPreview, PeriodCosts, PoolMetrics } from '../contract/rpc/pool-reports.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { PoolReport, WatchRequest } from '../contract/rpc/feed-rpc.ts';
 import {
@@ -25,7 +24,6 @@ import {
 import type { CallQuery, CallsFound } from '../contract/calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../contract/decisions.ts';
 import type { CallCounts, PoolHistory } from '../contract/history.ts';
-import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import type { Warning } from '../contract/warnings.ts';
 import type { NewCorrection } from '../core/parts/spend.ts';

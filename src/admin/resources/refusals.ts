@@ -10,10 +10,10 @@ import { summedRefusals } from '../../core/parts/refusal-rows.ts';
 import {
   REASON_NAMES,
   REFUSALS_KEPT_MS,
-  type RefusalCount,
   refusalCountSchema,
+  REFUSAL_ADVICE,
+  type RefusalCount,
 } from '../../contract/refusals.ts';
-import { REFUSAL_ADVICE } from '../../contract/refusal-advice.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import type { Config } from '../../contract/config/config.ts';
 import { nearestNames } from '../../config/nearest-names.ts';

@@ -5,7 +5,7 @@ import { ProblemError } from '../problem.ts';
 import { type Edit, changeConfig, currentSnapshot } from '../change.ts';
 import { settingsOf } from '../../routing/auto-groups.ts';
 import { type Env, directoryOf } from '../../env.ts';
-import type { TemporaryField, TemporaryOrder } from '../../contract/rpc/temporary-rpc.ts';
+import type { TemporaryField, TemporaryOrder } from '../../contract/rpc/directory-rpc.ts';
 import type { Config } from '../../contract/config/config.ts';
 import { type RolledBack, isOfDoorsAlone, restored, undone } from '../../config/roll-back.ts';
 import { isSame } from '../../config/document-changes.ts';

@@ -5,8 +5,7 @@ import { ProblemError } from '../problem.ts';
 import { changeConfig, currentSnapshot, note } from '../change.ts';
 import { testWebhook, webhookDependencies } from '../../runtime/webhook.ts';
 import { secretFault } from '../../runtime/secrets.ts';
-import { webhookSchema } from '../../contract/config/webhook.ts';
-import type { WebhookConfig } from '../../contract/config/config.ts';
+import { webhookSchema, type WebhookConfig } from '../../contract/config/config.ts';
 
 /** A receiver of warnings as shown. Its address may be a credential, so only the host is included. */
 const shownWebhookSchema = webhookSchema.omit({ url: true }).extend({

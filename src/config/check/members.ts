@@ -1,5 +1,4 @@
-import { durationMs } from '../../contract/config/duration.ts';
-import { memberIdOf, type MemberConfig } from '../../contract/config/members.ts';
+import { durationMs, memberIdOf, type MemberConfig } from '../../contract/config/members.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import type { Dialect } from '../../contract/dialect.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';

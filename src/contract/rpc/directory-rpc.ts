@@ -1,12 +1,11 @@
 import type { AdminKeyConfig, Config, GroupConfig, WebhookConfig } from '../config/config.ts';
 import type { AuditEntry } from '../audit.ts';
-import type { WatchSpan } from './feed-rpc.ts';
 import type { KeylessCaller } from '../keyless.ts';
 import type { RefusalCount, RefusalTotal } from '../refusals.ts';
 import type { Warning } from '../warnings.ts';
+import type { WatchSpan } from './feed-rpc.ts';
 import type { GroupDefinition } from './group-rpc.ts';
-import type { StoredCosts } from './costs-rpc.ts';
-import type { TemporaryField, TemporaryOrder } from './temporary-rpc.ts';
+import type { StoredCosts } from './pool-reports.ts';
 import type { StoredPool, PresentPool, Woken } from './presence-rpc.ts';
 
 /** The versions of the last changes that affect pools. */
@@ -189,4 +188,27 @@ export interface DirectoryRpc {
   keyless(sinceMs: number): Promise<KeylessCaller[]>;
   /** Returns rejections since counting began, for metrics. */
   refusalTotals(): Promise<RefusalTotal[]>;
+}
+
+/** A field of a group with a temporary value. Undefined values mean that the field is absent. */
+export interface TemporaryField {
+  /** Name of the group, which may be automatic. */
+  readonly group: string;
+  readonly path: readonly string[];
+  /** Value to which it reverts. */
+  readonly was?: unknown;
+  readonly value?: unknown;
+  /** Epoch milliseconds. */
+  readonly until: number;
+  readonly actor: string;
+}
+
+export interface TemporaryOrder {
+  readonly group: string;
+  /** Time at which it reverts, in epoch milliseconds. null if it is permanent. */
+  readonly until: number | null;
+  /** Fields that it changes temporarily. Empty if it is permanent. */
+  readonly fields: readonly Pick<TemporaryField, 'path' | 'was' | 'value'>[];
+  /** Fields that already have the given value. Their end changes, or is removed so that they become permanent. */
+  readonly named: readonly (readonly string[])[];
 }

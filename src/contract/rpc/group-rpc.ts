@@ -9,14 +9,12 @@ import type { HandedGroup } from '../../core/state.ts';
 import type { LeaseId, MemberId } from '../../core/words/ids.ts';
 import type { LeaseRecord, NestedLease } from '../../core/words/lease.ts';
 import type { Lane, Ticket, Reserved, Settlement } from '../../core/words/ticket.ts';
-import type { PoolPreview } from './change-preview.ts';
+import type { PoolPreview, PeriodCosts, PoolMetrics } from './pool-reports.ts';
 import type { GroupConfig } from '../config/config.ts';
 import type { PoolReport, WatchRequest } from './feed-rpc.ts';
 import type { CallQuery, CallsFound, StoredCall } from '../calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../decisions.ts';
 import type { CallCounts, PoolHistory } from '../history.ts';
-import type { PeriodCosts } from './costs-rpc.ts';
-import type { PoolMetrics } from './pool-metrics.ts';
 import type { Warning } from '../warnings.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
 

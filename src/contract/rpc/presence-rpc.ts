@@ -2,7 +2,7 @@ import type { RateUse } from '../../core/parts/rates.ts';
 import type { GroupConfig } from '../config/config.ts';
 import type { PoolWatchRequest } from './feed-rpc.ts';
 import type { GroupDefinition } from './group-rpc.ts';
-import type { PoolMetrics } from './pool-metrics.ts';
+import type { PoolMetrics } from './pool-reports.ts';
 
 /** State of an idle pool that the directory stores, so that reads need not wake the pool. */
 export interface PresenceReport {

@@ -4,7 +4,7 @@ import type { PoolReport } from '../../contract/rpc/feed-rpc.ts';
 import type { CallQuery, CallsFound, StoredCall } from '../../contract/calls.ts';
 import type { CallLogConfig } from '../../contract/config/call-log.ts';
 import type { CallCounts, HistoryPoint, PoolHistory } from '../../contract/history.ts';
-import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
+import type { PoolMetrics } from '../../contract/rpc/pool-reports.ts';
 import type { Warning } from '../../contract/warnings.ts';
 import type { LastHour, PoolStatus } from '../../contract/status.ts';
 import type { GroupEvent } from '../../core/events.ts';

@@ -1,11 +1,14 @@
-import type { PoolPreview } from '../../contract/rpc/change-preview.ts';
+import type {
+  PoolPreview,
+  PeriodCosts,
+  ReportedCosts,
+  PoolMetrics,
+} from '../../contract/rpc/pool-reports.ts';
 import type { PoolReport, WatchRequest } from '../../contract/rpc/feed-rpc.ts';
-import type { PeriodCosts, ReportedCosts } from '../../contract/rpc/costs-rpc.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import type { CallQuery, CallsFound } from '../../contract/calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
 import type { CallCounts, PoolHistory } from '../../contract/history.ts';
-import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { PresenceReport } from '../../contract/rpc/presence-rpc.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
 import type { Warning } from '../../contract/warnings.ts';

@@ -1,4 +1,4 @@
-import type { MemberPreview, PoolPreview } from '../../contract/rpc/change-preview.ts';
+import type { MemberPreview, PoolPreview } from '../../contract/rpc/pool-reports.ts';
 import {
   heldAtMember,
   heldByCalls,

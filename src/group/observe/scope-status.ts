@@ -1,4 +1,4 @@
-import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
+import type { PoolMetrics } from '../../contract/rpc/pool-reports.ts';
 import type { ScopeFields, ScopeKind } from '../../contract/scope.ts';
 import type { MemberStatus, PoolStatus, ScopeStatus, PauseStatus } from '../../contract/status.ts';
 import {

@@ -3,7 +3,7 @@ import { directoryOf, type Env } from '../../env.ts';
 import type { RefusalTotal } from '../../contract/refusals.ts';
 import { howToSet, readSecret, secretFault } from '../../runtime/secrets.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
-import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
+import type { PoolMetrics } from '../../contract/rpc/pool-reports.ts';
 import { ATTENTION_RULES } from '../../contract/attention-rules.ts';
 import { attentionFrom } from '../../overview/attention.ts';
 import { askAwake, readDirectory, type Directory, type PoolReply } from '../../overview/pools.ts';

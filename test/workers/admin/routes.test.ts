@@ -1,10 +1,9 @@
 // What the admin API answers beyond its shapes: pages, upstreams, the tester, the audit log, the docs page.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { configSchema, type ConfigInput } from '../../../src/contract/config/config.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { poolOf } from '../../../src/routing/pool.ts';
-import { configSchema } from '../../../src/contract/config/config.ts';
 import { request } from '../support/pool.ts';
 import { env, worker, noteVersion } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';

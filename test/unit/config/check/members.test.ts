@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ConfigInput } from '../../../../src/contract/config/config.ts';
-import { durationMs } from '../../../../src/contract/config/duration.ts';
+import { durationMs, memberIdOf } from '../../../../src/contract/config/members.ts';
 import { groupSchema } from '../../../../src/contract/config/group.ts';
-import { memberIdOf } from '../../../../src/contract/config/members.ts';
 import { checkConfig } from '../../../../src/config/check-config.ts';
 import { importConfig } from '../../../../packages/import/src/import-config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
