@@ -1,17 +1,13 @@
-// Entry point: one table of routes. Its last route serves all calls.
-
 import { Hono, type Context, type MiddlewareHandler } from 'hono';
 import { getPath } from 'hono/utils/url';
-import type { Env } from '../env.ts';
+import { directoryOf, type Env } from '../env.ts';
 import { READING_METHODS } from '../contract/methods.ts';
-import { DEPARTED_PATH, STOPPING_PATH } from '../contract/rpc/forwarded.ts';
+import { DEPARTED_PATH, STOPPING_PATH, type Stopping } from '../contract/rpc/forwarded.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
 import type { Background } from '../runtime/async.ts';
 import { foreignChange } from '../runtime/cross-site.ts';
 import { logEvent } from '../runtime/log.ts';
 import { wrongPlace } from '../runtime/deployment.ts';
-import { malformed, refusedAtDoor } from './door.ts';
-import { MALFORMED_PATH } from './malformed.ts';
 import type { RefusedRequest } from '../call/observe/note-refusal.ts';
 import { rejectedResponse } from '../call/answer/respond.ts';
 import { rejected } from '../call/results/result.ts';
@@ -19,15 +15,20 @@ import { createAdminRoutes } from '../admin/admin-routes.ts';
 import { ProblemError, problemResponse } from '../admin/problem.ts';
 import { rootIsNoRoute } from '../call/request/base-url.ts';
 import { callsInFlight, departures } from '../call/request/in-flight.ts';
-import { createDashboardRoutes, favicon } from './dashboard/dashboard-routes.ts';
-import { home } from './home.ts';
 import { leases } from '../call/leases/lease-routes.ts';
-import { adminCors, statusCors } from './own-cors.ts';
-import { metrics } from './metrics/metrics-route.ts';
 import { proxy } from '../call/handle.ts';
-import { stopping } from './stopping.ts';
+import { openSockets } from '../call/answer/open-sockets.ts';
+import { askPools, readDirectory } from '../overview/pools.ts';
+import { createDashboardRoutes, favicon } from './dashboard/dashboard-routes.ts';
+import { metrics } from './metrics/metrics-route.ts';
 import { status } from './status/status-route.ts';
 import { webhook } from './webhooks/webhook-route.ts';
+import { malformed, refusedAtDoor } from './door.ts';
+import { MALFORMED_PATH } from './malformed.ts';
+import { home } from './home.ts';
+import { adminCors, statusCors } from './own-cors.ts';
+
+// Entry point: one table of routes. Its last route serves all calls.
 
 /** The first segment of a URL's path, with its escapes. Repeated slashes count as one. */
 const FIRST_SEGMENT = /^[^/]+\/\/[^/]+\/*([^/?]*)/;
@@ -150,4 +151,23 @@ function stackOf(stack: string): string {
     .filter((line) => line.trimStart().startsWith('at '))
     .slice(0, 8)
     .join('\n');
+}
+
+/**
+ * Closes WebSockets, and makes all pools in use flush pending writes, because the process is about to end. Only `serve`
+ * can request it.
+ */
+export async function stopping({ env, req }: Context<{ Bindings: Env }>): Promise<Response> {
+  const { isStopping, mayFinish }: Partial<Stopping> = { ...(req.raw.cf as object | undefined) };
+  if (isStopping !== true) return new Response(null, { status: 404 });
+  if (mayFinish === true) {
+    openSockets.stopAtRest();
+    return new Response(null, { status: 204 });
+  }
+  // They would otherwise break without a reason.
+  openSockets.stop();
+  const [directory, known] = await Promise.all([readDirectory(env), directoryOf(env).presence()]);
+  const inUse = known.filter(({ said }) => said === null);
+  await askPools(env, directory.config, inUse, (pool) => pool.flush());
+  return new Response(null, { status: 204 });
 }
