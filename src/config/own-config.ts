@@ -1,14 +1,14 @@
 import { stringify } from 'yaml';
 import { configSchema, type Config } from '../contract/config/config.ts';
 import { withImpliedMatch } from '../routing/auto-groups.ts';
+import { PROVIDERS } from '../providers/index.ts';
 import { contradictedNames } from './check/groups.ts';
 import { connectionNotes } from './check/upstreams.ts';
 import { explainIssues } from './explain-issues.ts';
-import type { FieldError } from './field-error.ts';
-import { isKeyLike } from './key-like.ts';
+import { quoteName, type FieldError } from './field-error.ts';
 
 /** A document as a whole configuration, or all of its errors. */
-export type OwnDocument =
+type OwnDocument =
   | {
       readonly ok: true;
       readonly config: Config;
@@ -64,4 +64,26 @@ function keyLikeFields(config: Config): FieldError[] {
     isKeyLike(key.id) ? [{ path: `keys[${at}].id`, message }] : [],
   );
   return [...inGroups, ...inKeys];
+}
+
+/**
+ * Prefixes of keys of providers and of Headgate. Configurations are shown and logged, so they must not contain keys.
+ */
+const KEY_PREFIXES: readonly string[] = [
+  'sk-',
+  'sk_',
+  'hg_',
+  'bearer ',
+  ...PROVIDERS.flatMap(({ keyPrefixes = [] }) => keyPrefixes),
+];
+
+/** Whether a text begins like a key and must not be repeated. */
+export function isKeyLike(text: string): boolean {
+  const lower = text.toLowerCase();
+  return KEY_PREFIXES.some((prefix) => lower.startsWith(prefix));
+}
+
+/** Quotes a name, unless it may be a misplaced key. */
+export function quoteNoKey(name: string): string {
+  return isKeyLike(name) ? `<${name.length} characters>` : quoteName(name);
 }

@@ -4,7 +4,7 @@ import { PROVIDERS } from '../../../src/providers/index.ts';
 import type { NamingSystem } from '../../../src/providers/provider.ts';
 import { explainIssues } from '../../../src/config/explain-issues.ts';
 import { formatPath, type FieldError, below } from '../../../src/config/field-error.ts';
-import { isKeyLike } from '../../../src/config/key-like.ts';
+import { isKeyLike } from '../../../src/config/own-config.ts';
 
 /** A converted foreign document: a configuration that still has to be checked, and notes about it. */
 export type Converted =

@@ -28,7 +28,7 @@ import {
   placeNamed,
   type ForeignTarget,
 } from '../targets.ts';
-import { quoteNoKey } from '../../../../src/config/key-like.ts';
+import { quoteNoKey } from '../../../../src/config/own-config.ts';
 
 // Lists of models of PicoClaw.
 

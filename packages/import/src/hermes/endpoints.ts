@@ -18,7 +18,7 @@ import {
   upstreamIdOf,
   type ForeignTarget,
 } from '../targets.ts';
-import { quoteNoKey } from '../../../../src/config/key-like.ts';
+import { quoteNoKey } from '../../../../src/config/own-config.ts';
 
 export type Endpoint = z.output<typeof hermesEndpointSchema>;
 type NamedEndpoint = z.output<typeof hermesProviderSchema>;

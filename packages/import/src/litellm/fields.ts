@@ -1,4 +1,4 @@
-import { isKeyLike } from '../../../../src/config/key-like.ts';
+import { isKeyLike } from '../../../../src/config/own-config.ts';
 import type { FieldError } from '../../../../src/config/field-error.ts';
 import type { ConfigInput } from '../../../../src/contract/config/config.ts';
 

@@ -6,7 +6,7 @@ import { below, quoteName, type FieldError } from '../../../../src/config/field-
 import { providerIdOf, type ForeignSecrets } from '../groups.ts';
 import type { Deployment } from '../members.ts';
 import { addressProblem, placeAt, placeNamed, type ForeignTarget } from '../targets.ts';
-import { isKeyLike, quoteNoKey } from '../../../../src/config/key-like.ts';
+import { isKeyLike, quoteNoKey } from '../../../../src/config/own-config.ts';
 import type { Leaf, PortkeyNode } from './tree.ts';
 
 export interface PortkeyParts {
