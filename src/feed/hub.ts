@@ -7,7 +7,6 @@ import { steadyClock, Timers } from '../runtime/clock.ts';
 import { bounded } from '../attention/attention.ts';
 import { attentionNow } from '../overview/attention.ts';
 import { readDirectory } from '../overview/pools.ts';
-import { eventBytes, retryBytes } from './event.ts';
 import { Picture } from './picture.ts';
 import { PoolWatch } from './pool-watch.ts';
 import { Reader } from './reader.ts';
@@ -274,4 +273,16 @@ function latestOf(warnings: readonly Warning[]): Warning[] {
 
 function beatBytes(): Uint8Array {
   return eventBytes('beat', { at: new Date().toISOString() });
+}
+
+const encoder = new TextEncoder();
+
+/** Encodes a server-sent event. JSON has no line breaks of its own, so one `data` line is enough. */
+function eventBytes(name: string, data: unknown): Uint8Array {
+  return encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+}
+
+/** Encodes how long a reader waits before it reconnects after losing its stream. */
+function retryBytes(waitMs: number): Uint8Array {
+  return encoder.encode(`retry: ${waitMs}\n\n`);
 }
