@@ -3,7 +3,7 @@ import type { CostSums, CostTable } from '../../core/parts/costs.ts';
 import type { Figure, METRICS_ONLY } from '../gauges.ts';
 import type { PoolStatus } from '../status.ts';
 
-/** Figures that a pool reports besides its status: metrics, costs, and the preview of a change. */
+/** Figures that a pool reports apart from its status: metrics, costs, and the preview of a change. */
 
 type MetricRows = typeof METRICS_ONLY;
 type OptionalName = {
