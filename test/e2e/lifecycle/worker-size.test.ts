@@ -8,7 +8,7 @@ import { ROOT } from '../../../scripts/serve/build.ts';
 const WORKER = join(ROOT, 'dist/index.js');
 
 /** Bytes of the compressed Worker. Raise it only for code that the Worker needs. */
-const GZIP_BYTES_MAX = 467_000;
+const GZIP_BYTES_MAX = 470_000;
 
 it('has at most its size', async () => {
   expect(gzipSync(await readFile(WORKER), { level: 9 }).byteLength).toBeLessThan(GZIP_BYTES_MAX);
