@@ -35,7 +35,7 @@ const SUBJECTS: Readonly<Record<string, MemoryStart>> = {
     holds: { idle_ms: null, stalled_ms: null },
   }),
   'Headgate, configured group': headgate('watched', {}),
-  'Headgate, usage tracked': headgate('tracked', { track_usage: true }),
+  'Headgate, usage tracked': headgate('tracked', { track_usage: 'always' }),
 };
 
 /** Resident memory of a process, in KiB. */

@@ -15,11 +15,11 @@ const WAYS = [
   { name: 'Headgate, configured group', most: 1.1 },
   { name: 'Headgate, automatic group', group: 'automatic', most: 1.1 },
   { name: 'Headgate, serve', isServed: true, most: 1.3 },
-  { name: 'Headgate, usage tracked', settings: { track_usage: true }, most: 1.5 },
+  { name: 'Headgate, usage tracked', settings: { track_usage: 'always' }, most: 1.5 },
   {
     name: 'Headgate, serve, usage tracked',
     isServed: true,
-    settings: { track_usage: true },
+    settings: { track_usage: 'always' },
     most: null,
   },
 ] as const;
