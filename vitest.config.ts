@@ -130,7 +130,7 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts'],
           setupFiles: [WATCHES_SERVE],
           globalSetup: ['test/support/build-setup.ts'],
-          // Loading the SDKs and the scripts anew for each file takes longer than starting the servers of most.
+          // Loading the SDKs and scripts for each file takes longer than starting the servers of most files.
           isolate: false,
           ...PATIENT,
           ...SIDE_BY_SIDE,

@@ -131,7 +131,10 @@ test('in a crowd callers are sent away to ask again later as the naive group say
     runs(150),
   );
   expect(seen.far, 'who is sent away').toBeGreaterThan(enough(100));
-  expect(seen.told, 'who is told a place far back at once').toBeGreaterThan(enough(100));
+  expect(
+    seen.told,
+    'callers with a distant place in the queue are told it at once',
+  ).toBeGreaterThan(enough(100));
 });
 
 test('when nobody comes any more and holders let go, everybody has an answer', () => {

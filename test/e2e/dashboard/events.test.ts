@@ -13,10 +13,10 @@ import { until } from '../support/lifecycle-wait.ts';
 
 const WITHIN = { everyMs: 20 };
 
-/** Line of the log for when the hub of the dashboards tells a pool that nobody looks any more. */
+/** Log line of the feed when it tells a pool that no dashboard is open. */
 const NOBODY_LOOKS = 'feed wants nothing';
 
-/** Its hub logs what it answers to pools. */
+/** A Worker whose feed logs its responses to pools. */
 const reportingWorker = changedWorker(
   'feed/feed-object.ts',
   'FeedObject',

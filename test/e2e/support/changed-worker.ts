@@ -32,8 +32,8 @@ ${change}`,
 }
 
 /**
- * A lease that nobody holds. When it is revoked, the object's instance ends, with all that it has in memory. The
- * platform does so at evictions and deploys, and workerd alone never does.
+ * A made-up lease. Revoking it ends the object's instance and drops its memory, as evictions and deploys do on the
+ * platform. workerd alone never does that.
  */
 export const RESET_LEASE = 'reset-by-the-test';
 

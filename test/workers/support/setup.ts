@@ -64,7 +64,7 @@ async function restore(state: RuntimeState): Promise<void> {
   Object.assign(bindings, first);
   await clearDirectories(first['DIRECTORY'] as DurableObjectNamespace);
   vi.resetModules();
-  // A call of the file before may start an object anew after its instance was aborted and before its rows are deleted.
+  // A call of the previous file may start an object again after its instance was aborted and before its rows are gone.
   // Such an instance would keep the rows, but it runs no code yet, and the second reset ends it.
   state.isRestoring = true;
   await reset();
