@@ -29,6 +29,8 @@ export interface TurnParts extends GrantedAttempt {
   readonly pipe: SocketPipe;
   /** The connection of the upstream that it is sent to. */
   readonly side: TurnSide;
+  /** Stops the limit of the time for which it may hold its slots. */
+  readonly callOffHold: () => void;
   /** Called when its answer has begun. */
   readonly onBegun: (event: ResponsesEvent) => void;
 }
@@ -44,7 +46,6 @@ export class Turn {
   readonly #answered = Promise.withResolvers<NotServed['where'] | null>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #idle: BoundWatch;
-  #callOffHold = (): void => {};
   readonly #usage: SocketUsage;
   /** Ends the turn whose answer has ended but may continue. null if it has not ended. */
   #endNow: (() => void) | null = null;
@@ -64,13 +65,11 @@ export class Turn {
     this.#doubts = parts.side.doubts();
     this.ended.then(parts.side.use()).catch(() => {});
     this.#usage = new SocketUsage(parts.candidate.located.operation.shape);
-    const { candidate, admission, pipe } = parts;
+    const { candidate, pipe } = parts;
     const { after } = candidate.call;
     const { hold } = candidate.rules;
     const onOver = (): void => pipe.cut('idle');
     this.#idle = new BoundWatch({ afterMs: hold.idleMs ?? FIRST_EVENT_MS, onOver, after });
-    this.#callOffHold = after(hold.maxHoldMs, () => pipe.cut('max_hold'));
-    admission.keep(() => pipe.cut('revoked'));
   }
 
   /** null if the answer has begun, or is an error that its caller received. Otherwise where the turn is retried. */
@@ -251,7 +250,7 @@ export class Turn {
     if (this.#hasEnded) return this.ended;
     this.#hasEnded = true;
     this.#idle.stop();
-    this.#callOffHold();
+    this.#parts.callOffHold();
     if (await this.#isHeldByRun()) this.#parts.admission.letGo();
     else await this.#parts.admission.release(outcome, settle);
     this.#answered.resolve(null);

@@ -59,6 +59,12 @@ const UNREADABLE: ErrorReply = {
     'The message could not be read. Send one JSON object in UTF-8, with `type`, `model` and `stream_id` at most once each, in lower case.',
 };
 
+const MODEL_UNCLEAR: ErrorReply = {
+  reason: 'body_unreadable',
+  message:
+    'The message continues a response without naming its model, and this connection has used several models. Name the model as `model`.',
+};
+
 const CONTINUES_NOTHING: ErrorReply = {
   reason: 'body_unreadable',
   message:
@@ -86,8 +92,10 @@ export class Turns {
   /** Messages that wait behind a turn, by their common stream. */
   readonly #behind = new Map<string | null, ClientMessage[]>();
   #behindBytes = 0;
-  /** Model of the last request. */
-  #model: string | null = null;
+  /** Model of the last request. undefined before the first one. */
+  #model: string | null | undefined;
+  /** The model of a message without one is then unknown, because requests may have been refused or moved. */
+  #hasSeveralModels = false;
 
   /** @param located of the call that each turn is @param caller our end of a socket pair, not accepted yet */
   constructor(known: AuthenticatedCall, located: Located, caller: WebSocket) {
@@ -186,8 +194,16 @@ export class Turns {
   }
 
   #read(frame: Frame): void {
-    const message = readClientMessage(frame, this.#model);
-    if (isCreate(message)) this.#model = message.model;
+    const before = this.#hasSeveralModels ? null : (this.#model ?? null);
+    const message = readClientMessage(frame, before);
+    if (isCreate(message)) {
+      const { model, isAppend } = message;
+      if (this.#hasSeveralModels && isAppend && model === null) {
+        return this.#refuse(message, MODEL_UNCLEAR);
+      }
+      this.#hasSeveralModels ||= this.#model !== undefined && this.#model !== model;
+      this.#model = model;
+    }
     this.#take(message);
   }
 
@@ -299,14 +315,19 @@ export class Turns {
     attempt.tries.noteSent();
     retryBudgetOf(located.upstream.id).noteCall();
     this.#idleMs = rules.hold.idleMs;
+    // The connection may take seconds, in which its slots count and may be revoked.
+    const { pipe } = this;
+    admission.keep(() => pipe.cut('revoked'));
+    const callOffHold = candidate.call.after(rules.hold.maxHoldMs, () => pipe.cut('max_hold'));
     const side = await this.sides.at(candidate);
-    if (!this.pipe.isOpen) {
+    if (side.kind !== 'side' || !pipe.isOpen) callOffHold();
+    if (!pipe.isOpen) {
       await admission.release('unused');
       return LEFT;
     }
     const result =
       side.kind === 'side'
-        ? await this.#sendAt(side, request, granted)
+        ? await this.#sendAt(side, request, granted, callOffHold)
         : await notConnected(granted, request.streamId, side);
     if (result.kind === 'again' && canMove(granted)) this.#movable.add(request);
     return result;
@@ -316,6 +337,7 @@ export class Turns {
     side: TurnSide,
     request: TurnRequest,
     granted: GrantedAttempt,
+    callOffHold: () => void,
   ): Promise<AttemptResult<TurnAnswered>> {
     const { streamId } = request;
     const { call, located } = granted.candidate;
@@ -324,7 +346,7 @@ export class Turns {
       const note = responseId !== null && isStored ? noterOf(call, located) : null;
       if (responseId !== null) note?.([responseId]).catch(() => {});
     };
-    const turn = new Turn(request, { ...granted, pipe: this.pipe, side, onBegun });
+    const turn = new Turn(request, { ...granted, pipe: this.pipe, side, callOffHold, onBegun });
     this.#running.set(streamId, turn);
     this.#movable.delete(request);
     turn.ended

@@ -1,9 +1,9 @@
 // Turns of a group with members: each goes to the member that has room, over a connection that Headgate opens there. The
 // upstreams count their turns themselves, and accept one at a time.
-import { afterAll, afterEach, expect, it } from 'vitest';
+import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { KEY, newScene, SECRETS, type MembersScene } from '../proxy/members-scene.ts';
-import { nothingLeaks, untilStatus } from '../support/pool.ts';
-import { until } from '../support/worker.ts';
+import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { admin, until } from '../support/worker.ts';
 import { connect, create, endOf, untilEvent, upgrade, type TestSocketClient } from './client.ts';
 import { endTurns, HELD } from './scene.ts';
 
@@ -62,6 +62,29 @@ async function servedByB(client: TestSocketClient, fields: object = {}): Promise
   expect(await heard()).toEqual([[HELD], ['at b']]);
   return (response as { id?: unknown }).id;
 }
+
+it('a lease that is revoked while a member is being connected ends the connection, and its turn is never sent', async () => {
+  await begin();
+  const upstreamFetch = globalThis.fetch;
+  const silent = vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {
+    if (new Headers(init?.headers).get('upgrade') !== 'websocket') {
+      return upstreamFetch(input, init);
+    }
+    // As a server that accepts the connection and does not respond.
+    return new Promise((_, reject) => {
+      init?.signal?.addEventListener('abort', () => reject(new Error('aborted')));
+    });
+  });
+  const client = await open();
+  client.send(ask('revoked'));
+  await untilStatus(scene.group, { in_use: 1 });
+  const [lease] = await pool(scene.group).leases();
+  await admin('DELETE', `/groups/${scene.group}/leases/${lease?.id}`);
+  expect(await endOf(client)).toMatchObject({ code: 1008 });
+  await untilStatus(scene.group, { in_use: 0 });
+  silent.mockRestore();
+  expect(await heard()).toEqual([[], []]);
+});
 
 it('turns of one connection run at two members at once, each with its key and one turn', async () => {
   await begin();

@@ -136,6 +136,21 @@ it('what goes on from the response before waits for its slot as a request does',
   expect((await strict.stats()).sockets[0]?.messages).toHaveLength(1);
 });
 
+it('a message that continues a response must name its model once the connection has used several', async () => {
+  const client = await connect(RESPONSES);
+  client.send(create('first'));
+  await untilEvent(client, 'response.completed');
+  client.send(create('second', { model: 'another' }));
+  await untilEvent(client, 'response.completed', 2);
+  client.send({ type: 'response.append', input: 'x' });
+  await untilEvent(client, 'error');
+  const [error] = client.events().filter(({ type }) => type === 'error');
+  expect(error).toMatchObject({ status: 400, code: 'body_unreadable' });
+  expect((await strict.stats()).sockets[0]?.messages).toHaveLength(2);
+  client.send({ type: 'response.append', model: 'another', input: 'x' });
+  await until(async () => expect((await strict.stats()).sockets[0]?.messages).toHaveLength(3));
+});
+
 it('a message that the upstream may read in another way is refused, and its connection stays', async () => {
   const client = await connect(RESPONSES);
   client.send('{"type":"response.create","type":"x","model":"gpt-5"}');
