@@ -119,6 +119,9 @@ describe('without the rule it is noticed', () => {
     'a caller who makes up names pushes out its own scopes',
   ]);
 
+  /** Of the rarest rule one history in 360 tells: that none of these does has no chance. Most rules need a few. */
+  const MANY_RUNS = 30_000;
+
   const arbOf = (rule: string) => {
     if (rule === 'a call that its scope holds delays no other call') return crowdedArb;
     return OF_MANY.has(rule) ? madeUpArb : soleArb;
@@ -129,7 +132,11 @@ describe('without the rule it is noticed', () => {
     const property = fc.property(...arb, isStoredArb, (settings, history, isStored) => {
       lived(settings, history, isStored, { ...RULES, [rule]: false });
     });
-    const { failed } = fc.check(property, { ...runs(3_000), endOnFailure: true });
+    const { failed } = fc.check(property, {
+      ...runs(1),
+      numRuns: MANY_RUNS,
+      endOnFailure: true,
+    });
     expect(failed, 'some history tells the groups apart').toBe(true);
   });
 });
