@@ -1,4 +1,6 @@
 import { Hono, type Context, type MiddlewareHandler } from 'hono';
+import type { Result, Router } from 'hono/router';
+import { TrieRouter } from 'hono/router/trie-router';
 import { getPath } from 'hono/utils/url';
 import { directoryOf, type Env } from '../env.ts';
 import { READING_METHODS } from '../contract/methods.ts';
@@ -42,6 +44,7 @@ export function createApp(): ExportedHandler<Env> {
   const ownSegments = new Set<string>();
   const isOwn = (url: string): boolean => ownSegments.has(FIRST_SEGMENT.exec(url)?.[1] ?? '');
   const app: App = new Hono({
+    router: new CallsRemembered(),
     // Repeated and trailing slashes lead to the same own route.
     getPath: (request) =>
       isOwn(request.url) ? getPath(request).replace(/\/+(?=\/|$)/g, '') || '/' : CALLED,
@@ -61,6 +64,25 @@ export function createApp(): ExportedHandler<Env> {
       return app.fetch(request, env, ctx);
     },
   };
+}
+
+/** The table of routes. It searches the route of calls once for each method, because all calls have the same path. */
+class CallsRemembered<Handler> implements Router<Handler> {
+  readonly name = 'CallsRemembered';
+  readonly #table = new TrieRouter<Handler>();
+  readonly #ofCalls = new Map<string, Result<Handler>>();
+
+  add(method: string, path: string, handler: Handler): void {
+    this.#table.add(method, path, handler);
+  }
+
+  match(method: string, path: string): Result<Handler> {
+    const known = path === CALLED ? this.#ofCalls.get(method) : undefined;
+    if (known !== undefined) return known;
+    const found = this.#table.match(method, path);
+    if (path === CALLED) this.#ofCalls.set(method, found);
+    return found;
+  }
 }
 
 /** Adds Headgate's own routes, matched from top to bottom. */
