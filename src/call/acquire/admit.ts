@@ -47,13 +47,9 @@ async function admit(
       const billed = metering === null ? null : billedOf(placements);
       return admitOne(call, ticket, placement, manner, { ...context, signal, billed });
     },
-    giveBack: (slot, full) => {
-      const { by } = slot;
-      const isYielding = full !== null && by.kind === 'leased';
-      // The call was not sent. A slot that was only held for a while costs nothing.
-      ctx.waitUntil(
-        isYielding ? by.lease.yieldSlot(full.pool, full.forMs) : endSlot(slot, 'unused'),
-      );
+    giveBack: ({ by }, full) => {
+      if (by.kind === 'leased') ctx.waitUntil(by.lease.giveBack(full));
+      else by.end();
     },
     keep: ({ by }, firstMs) => {
       if (by.kind === 'leased') by.lease.keep(() => revoked?.abort(), firstMs);

@@ -1,4 +1,5 @@
 import { poolName } from '../../contract/pool-name.ts';
+import type { LeaseRpc } from '../../contract/rpc/group-rpc.ts';
 import type { Placement } from '../../routing/placement.ts';
 import type { Schedule } from '../../runtime/clock.ts';
 
@@ -141,6 +142,20 @@ function unknownMs(usualMs: number, returns: number): number {
  */
 function fullMs(waitMs: number, heldMs: number): number {
   return waitMs === Infinity ? 0 : Math.max(FULL_MS_MIN, waitMs - heldMs);
+}
+
+/**
+ * Returns a slot that its call cannot use now, because the pool `full` is full. null if there is no such pool. `lease`
+ * is null for a slot that no answer holds.
+ */
+export async function returnSlot(
+  lease: Pick<LeaseRpc, 'passOver'> | null,
+  full: Full | null,
+  release: () => Promise<void>,
+): Promise<void> {
+  // The two messages arrive in this order. The first may be lost.
+  const reported = full !== null && full.forMs > 0 ? lease?.passOver(full.pool, full.forMs) : null;
+  await Promise.all([Promise.resolve(reported).catch(() => {}), release()]);
 }
 
 /** @throws if `waits` is empty */

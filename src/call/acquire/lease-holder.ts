@@ -23,6 +23,7 @@ import {
   type HeldLease,
 } from '../../routing/held-lease.ts';
 import type { CallEnd } from '../observe/analytics.ts';
+import { returnSlot, type Full } from './held-slots.ts';
 import type { AcquireEnd, GrantedAnswer } from './open-calls.ts';
 import type { PoolSource } from './pools.ts';
 import { releasePausesMs, resumeMs, untilAnswered } from './retry-delays.ts';
@@ -68,7 +69,7 @@ export type CallLease = Pick<
   | 'report'
   | 'keep'
   | 'confirm'
-  | 'yieldSlot'
+  | 'giveBack'
   | 'release'
   | 'forRun'
   | 'letGo'
@@ -203,11 +204,9 @@ export class LeaseHolder {
     }
   }
 
-  /** Releases the slot because another pool of the call is full for about `forMs`. 0 if the time is unknown. */
-  async yieldSlot(pool: string, forMs: number): Promise<void> {
-    // The two messages arrive in this order. The first may be lost.
-    const reported = forMs > 0 ? this.#granted.lease?.passOver(pool, forMs) : undefined;
-    await Promise.all([Promise.resolve(reported).catch(() => {}), this.release('unused')]);
+  /** Releases the slot unused, because the pool `full` of the call is full. null if there is no such pool. */
+  giveBack(full: Full | null): Promise<void> {
+    return returnSlot(this.#granted.lease, full, () => this.release('unused'));
   }
 
   /**

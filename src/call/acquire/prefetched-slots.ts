@@ -266,7 +266,7 @@ export class PrefetchedLease implements CallLease {
   /** A call that waits for other groups never runs on a prefetched slot. */
   async confirm(): Promise<void> {}
 
-  yieldSlot(): Promise<void> {
+  giveBack(): Promise<void> {
     return this.release('unused');
   }
 

@@ -18,7 +18,7 @@ import {
   type GroupSlot,
 } from '../acquire/ask-groups.ts';
 import { giveBackBypasses, type SlotEnd, type SlotRequest } from '../acquire/acquire-slot.ts';
-import type { Full } from '../acquire/held-slots.ts';
+import { returnSlot, type Full } from '../acquire/held-slots.ts';
 import type { GrantedAnswer } from '../acquire/open-calls.ts';
 import { poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
 import { capped, overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
@@ -240,8 +240,7 @@ function jurisdictionOf({ config }: Placement): PoolAt['jurisdiction'] {
  */
 function giveBack({ granted }: PlacedLease, full: Full | null, ask: LeaseAdmissionRequest): void {
   const { lease } = granted;
-  const reported = full !== null && full.forMs > 0 ? lease.passOver(full.pool, full.forMs) : null;
-  const last = Promise.allSettled([reported, lease.release('unused', null)]);
+  const last = returnSlot(lease, full, () => lease.release('unused', null));
   ask.plan.call.ctx.waitUntil(letGo(granted, last, ask));
 }
 
