@@ -18,6 +18,33 @@ type OwnDocument =
   | { readonly ok: false; readonly errors: FieldError[] };
 
 /**
+ * Top-level fields of the formats that `packages/import` converts, by system. A document of a system has at least one
+ * of its fields. None is a field of Headgate's format.
+ */
+export const FOREIGN_FIELDS = {
+  clawith: ['concurrency_groups'],
+  hermes: [
+    'custom_providers',
+    'fallback_providers',
+    'fallback_model',
+    'credential_pool',
+    'credential_pool_strategies',
+    'model',
+  ],
+  litellm: ['model_list'],
+  picoclaw: ['model_list', 'models', 'rate_limit', 'model'],
+  portkey: ['strategy', 'targets', 'provider', 'virtual_key', 'override_params'],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+/** Returns the field that shows that a document is the configuration of another system. null if it is not. */
+export function foreignFieldOf(document: unknown): string | null {
+  const fields = Object.keys(Object(document));
+  if (fields.some((name) => Object.hasOwn(configSchema.shape, name))) return null;
+  const foreign: readonly string[] = Object.values(FOREIGN_FIELDS).flat();
+  return fields.find((name) => foreign.includes(name)) ?? null;
+}
+
+/**
  * Checks a document in Headgate's format by its fields alone. `checkConfig` checks whether its groups and upstreams are
  * consistent.
  */

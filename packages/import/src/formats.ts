@@ -1,11 +1,12 @@
 import type * as z from 'zod';
 import { rateLimitSchema, rateLimitListSchema, rateLimitModelsSchema } from './schemas.ts';
-import { convertHermes, HERMES_FIELDS, isHermes } from './hermes/hermes.ts';
-import { convertPortkey, isPortkeyConfig, PORTKEY_FIELDS } from './portkey/portkey.ts';
+import { convertHermes, isHermes } from './hermes/hermes.ts';
+import { convertPortkey, isPortkeyConfig } from './portkey/portkey.ts';
 import { convertConcurrencyGroups } from './concurrency-groups.ts';
 import { convertModelList } from './litellm/litellm.ts';
 import { convertModelsOfAgents, isModelsOfAgents } from './agents/agent-models.ts';
 import { formatPath } from '../../../src/config/field-error.ts';
+import { FOREIGN_FIELDS } from '../../../src/config/own-config.ts';
 import { named, refused, type Converted, type Origin } from './groups.ts';
 
 // Conversion of documents of other systems. A new shape is an entry of FOREIGN_SHAPES and a file `convert-*.ts` with
@@ -39,23 +40,23 @@ const FOREIGN_SHAPES: readonly ForeignShape[] = [
   },
   {
     systems: ['litellm'],
-    fields: ['model_list'],
+    fields: FOREIGN_FIELDS.litellm,
     convert: (document, { env }) => convertModelList(document, env),
   },
   {
     systems: ['clawith'],
-    fields: ['concurrency_groups'],
+    fields: FOREIGN_FIELDS.clawith,
     convert: convertConcurrencyGroups,
   },
   {
     systems: ['hermes'],
-    fields: HERMES_FIELDS,
+    fields: FOREIGN_FIELDS.hermes,
     isMeant: isHermes,
     convert: convertHermes,
   },
   {
     systems: ['portkey'],
-    fields: PORTKEY_FIELDS,
+    fields: FOREIGN_FIELDS.portkey,
     isMeant: isPortkeyConfig,
     convert: convertPortkey,
   },

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import shapes from '../../../docs/configuration.md?raw';
 import migrate from '../../../docs/migrate.md?raw';
+import { DOCUMENT_SYSTEMS, fieldsOfSystem } from '../../../packages/import/src/formats.ts';
 import { convertFlags } from '../../../scripts/cli/shaper/convert-flags.ts';
 import { parseConfigText } from '../../../src/config/parse-text.ts';
 import { admin, importForeign } from '../support/worker.ts';
@@ -84,5 +85,25 @@ describe('an example is taken over', () => {
     expect(JSON.stringify([json, stored.json])).not.toMatch(
       /of-picoclaw|sk-(?:first|second|third)/,
     );
+  });
+});
+
+describe('the admin API says how to convert the configuration of another system', () => {
+  const fields = DOCUMENT_SYSTEMS.flatMap(fieldsOfSystem).filter((name) => name !== 'list');
+
+  it.each([...new Set(fields)])('%s', async (path) => {
+    const [put, preview] = await Promise.all([
+      admin('PUT', '/config', { [path]: [], general_settings: {} }),
+      admin('POST', '/config/preview', { [path]: [], general_settings: {} }),
+    ]);
+    const message = expect.stringContaining('`headgate apply FILE`') as unknown;
+    expect(put).toMatchObject({ status: 422, json: { errors: [{ path, message }] } });
+    expect(preview).toMatchObject({ status: 422, json: { errors: [{ path, message }] } });
+  });
+
+  it('unless the document has fields of Headgate', async () => {
+    const { status, json } = await admin('PUT', '/config', { groups: [], model_list: [] });
+    const message = expect.stringMatching(/^unknown field `model_list`/) as unknown;
+    expect([status, json.errors]).toEqual([422, [{ path: 'model_list', message }]]);
   });
 });

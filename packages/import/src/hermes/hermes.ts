@@ -1,23 +1,15 @@
 import { hermesPartsSchema } from './schema.ts';
 import type { FieldError } from '../../../../src/config/field-error.ts';
+import { FOREIGN_FIELDS } from '../../../../src/config/own-config.ts';
 import { readWithoutWrong, freeName, groupNameOf, type Converted } from '../groups.ts';
 import { TIER_MAX, type GroupInput } from '../members.ts';
 import { FALLBACK_AFTER_MS, HermesReading, type Spill, type Used } from './reading.ts';
 
-/** Fields that identify such a document. */
-export const HERMES_FIELDS: readonly string[] = [
-  'custom_providers',
-  'fallback_providers',
-  'fallback_model',
-  'credential_pool',
-  'credential_pool_strategies',
-  'model',
-];
-
 /** Distinguishes a document of Hermes from others with a field `model`. */
 export function isHermes({ model, ...rest }: Readonly<Record<string, unknown>>): boolean {
   if (typeof model === 'object' && model !== null && !('rate_limit' in rest)) return true;
-  return Object.keys(rest).some((name) => HERMES_FIELDS.includes(name));
+  const fields: readonly string[] = FOREIGN_FIELDS.hermes;
+  return Object.keys(rest).some((name) => fields.includes(name));
 }
 
 /**

@@ -6,15 +6,6 @@ import { branchesOf, type Branch } from './conditions.ts';
 import { deploymentOf, listUnread, modelOf, type PortkeyParts } from './target.ts';
 import { readNode, tiersOf, type PortkeyNode, type TargetTiers } from './tree.ts';
 
-/** Fields that identify such a config. */
-export const PORTKEY_FIELDS: readonly string[] = [
-  'strategy',
-  'targets',
-  'provider',
-  'virtual_key',
-  'override_params',
-];
-
 /** Distinguishes a config of Portkey from other documents with such a field. */
 export function isPortkeyConfig(document: Readonly<Record<string, unknown>>): boolean {
   const { strategy, targets, provider, virtual_key: key, override_params: params } = document;
