@@ -31,8 +31,8 @@ type RunRenewal = HeldByRun | 'late' | 'revoking' | 'gone';
 export class RunsObject extends DurableObject<Env> implements RunsRpc {
   readonly #store: RunStore;
   readonly #runs: Map<string, UpstreamRun>;
-  /** Runs that are being added, and whether they ended meanwhile: a webhook may arrive first. */
-  readonly #coming = new Map<string, { hasEnded: boolean }>();
+  /** Holds in progress, and whether their runs ended meanwhile: a webhook may arrive first. A run may have several. */
+  readonly #coming = new Set<{ readonly id: string; hasEnded: boolean }>();
   readonly #timers = new Timers(steadyClock);
   /** Created only in instances that store made objects. The others have no table for them. */
   #made: MadeStore | null = null;
@@ -61,10 +61,10 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     const requested = leases.map(({ heldMs, hasLapsed, ...lease }): HeldByRun => {
       return { ...lease, grantedAt: now - heldMs, expiresAt: hasLapsed ? now : Infinity };
     });
-    const coming = { hasEnded: false };
-    this.#coming.set(id, coming);
+    const coming = { id, hasEnded: false };
+    this.#coming.add(coming);
     const renewed = await Promise.all(requested.map((lease) => this.#renew(lease)));
-    if (this.#coming.get(id) === coming) this.#coming.delete(id);
+    this.#coming.delete(coming);
     if (coming.hasEnded) return 'no';
     const taken = renewed.filter((one) => typeof one === 'object');
     if (taken.length < leases.length) return renewed.includes('late') ? 'late' : 'no';
@@ -78,12 +78,9 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
 
   async end(id: string, outcome: LeaseOutcome): Promise<void> {
     if (this.#alarmAt !== null && isLost(this.#alarmAt)) await this.#arm(0);
+    for (const coming of this.#coming) coming.hasEnded ||= coming.id === id;
     const run = this.#runs.get(id);
-    if (run === undefined) {
-      const coming = this.#coming.get(id);
-      if (coming !== undefined) coming.hasEnded = true;
-      return;
-    }
+    if (run === undefined) return;
     this.#runs.delete(id);
     await this.#release(run.leases, outcome);
     // The row is removed after the release, so that a later instance continues with a run whose release failed.

@@ -270,6 +270,22 @@ it('a run whose end is told while it is about to be held holds nothing', async (
   await untilStatus(scene.group, { in_use: 0 });
 });
 
+it('the end of a run reaches every hold of it that is still in progress', async () => {
+  const scene = await runScene('run-twice', 1);
+  await started(scene);
+  const request = { forMs: 60_000, leases: await storedLeases(scene) };
+  const hold = (run: string): Promise<string> => runsObject(scene).hold({ ...request, run });
+  const unknown = [hold('twice'), hold('twice')];
+  await runsObject(scene).end('twice', 'success');
+  expect(await Promise.all(unknown)).toEqual(['no', 'no']);
+  const known = hold('run_1');
+  await runsObject(scene).end('run_1', 'success');
+  expect(await known).toBe('no');
+  expect(await storedIds(scene)).toEqual([]);
+  await untilStatus(scene.group, { in_use: 0 });
+  await scene.strict.endRun('completed', 'run_1');
+});
+
 it('an operator takes its slot away', async () => {
   const scene = await runScene('run-revoked', 1);
   await started(scene);
