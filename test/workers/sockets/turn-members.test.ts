@@ -2,7 +2,7 @@
 // upstreams count their turns themselves, and accept one at a time.
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { KEY, newScene, SECRETS, type MembersScene } from '../proxy/members-scene.ts';
-import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { admin, until } from '../support/worker.ts';
 import { connect, create, endOf, untilEvent, upgrade, type TestSocketClient } from './client.ts';
 import { endTurns, HELD } from './scene.ts';
@@ -63,28 +63,36 @@ async function servedByB(client: TestSocketClient, fields: object = {}): Promise
   return (response as { id?: unknown }).id;
 }
 
-it('a lease that is revoked while a member is being connected ends the connection, and its turn is never sent', async () => {
-  await begin();
-  const upstreamFetch = globalThis.fetch;
-  const silent = vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {
-    if (new Headers(init?.headers).get('upgrade') !== 'websocket') {
-      return upstreamFetch(input, init);
-    }
-    // As a server that accepts the connection and does not respond.
-    return new Promise((_, reject) => {
-      init?.signal?.addEventListener('abort', () => reject(new Error('aborted')));
+const SHORT = { holds: { ...NO_COOLDOWN, max_hold_ms: 1_000 } };
+
+it.each([
+  ['revoked', {}],
+  ['max_hold', SHORT],
+])(
+  'a turn whose lease ends while a member is being connected is never sent, and closes its connection: %s',
+  async (reason, group) => {
+    await begin({ group });
+    const upstreamFetch = globalThis.fetch;
+    const silent = vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {
+      if (new Headers(init?.headers).get('upgrade') !== 'websocket') {
+        return upstreamFetch(input, init);
+      }
+      // As a server that accepts the connection and does not respond.
+      return new Promise((_, reject) => {
+        init?.signal?.addEventListener('abort', () => reject(new Error('aborted')));
+      });
     });
-  });
-  const client = await open();
-  client.send(ask('revoked'));
-  await untilStatus(scene.group, { in_use: 1 });
-  const [lease] = await pool(scene.group).leases();
-  await admin('DELETE', `/groups/${scene.group}/leases/${lease?.id}`);
-  expect(await endOf(client)).toMatchObject({ code: 1008 });
-  await untilStatus(scene.group, { in_use: 0 });
-  silent.mockRestore();
-  expect(await heard()).toEqual([[], []]);
-});
+    const client = await open();
+    client.send(ask(reason));
+    await untilStatus(scene.group, { in_use: 1 });
+    const [lease] = await pool(scene.group).leases();
+    if (reason === 'revoked') await admin('DELETE', `/groups/${scene.group}/leases/${lease?.id}`);
+    expect(await endOf(client)).toMatchObject({ code: 1008, reason: `headgate: ${reason}` });
+    await untilStatus(scene.group, { in_use: 0 });
+    silent.mockRestore();
+    expect(await heard()).toEqual([[], []]);
+  },
+);
 
 it('turns of one connection run at two members at once, each with its key and one turn', async () => {
   await begin();
