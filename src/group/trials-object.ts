@@ -12,7 +12,7 @@ import type {
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
-import { sharedBy, poolOf, type PoolLocation } from '../routing/pool.ts';
+import { partitionOfCalls, poolOf, type PoolLocation } from '../routing/pool.ts';
 import { poolName } from '../contract/pool-name.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import type { VerifiedPool, VerificationRpc } from '../contract/rpc/verification-rpc.ts';
@@ -237,20 +237,12 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
   async #ownObjectOf(
     of: ListedPool,
   ): Promise<{ readonly own: GroupRpc; readonly partition: string | null }> {
-    const partition = await this.#partitionOf(of);
+    // The group may be full. Workers must find the pool there too.
+    const partition = await partitionOfCalls(this.env, of);
     const { definition } = this.#read.get(of.group) ?? (await this.#readOnce(of.group));
     const config = definition?.config ?? null;
     const place = config === null ? null : (JSON.parse(config) as PoolLocation);
     return { own: poolOf(this.env, of.group, partition, place), partition };
-  }
-
-  /**
-   * Asks the directory which partition receives the calls, because the group may be full. Workers must find the pool
-   * there too.
-   */
-  async #partitionOf({ group, partition }: ListedPool): Promise<string | null> {
-    if (partition === null) return null;
-    return sharedBy(partition, await directoryOf(this.env).share(group, partition));
   }
 
   async #bringUpToDate(

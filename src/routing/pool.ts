@@ -1,14 +1,34 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
-import { jurisdictionOf, keptIn, type Env, type LocationVariables } from '../env.ts';
-import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
+import {
+  directoryOf,
+  jurisdictionOf,
+  keptIn,
+  verificationsOf,
+  type Env,
+  type LocationVariables,
+} from '../env.ts';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  GiveBackRequest,
+  GroupRpc,
+  KeepPrefetchAnswer,
+  PrefetchReport,
+  RenewByIdAnswer,
+  ResumeAnswer,
+  ResumeRequest,
+} from '../contract/rpc/group-rpc.ts';
+import type { VerificationRpc } from '../contract/rpc/verification-rpc.ts';
+import type { PoolStatus } from '../contract/status.ts';
+import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
+import type { UpstreamSignal } from '../core/words/signal.ts';
+import type { Settlement } from '../core/words/ticket.ts';
 import { AUTO_PREFIX, poolName, OVERFLOW_PARTITION } from '../contract/pool-name.ts';
 import { definedGroup, kindOfLimits, type GroupsAndLimits } from './key-groups.ts';
 import { hasMembers, membersOf } from './members.ts';
 
 /** A pool: the partition that a call belongs to, the pool's name and object, and what decides which calls it gets. */
-
-/** Where a pool is: its name, its object, and what decides which calls it gets. */
 
 /** Location of the objects of a group, as in `GroupConfig`. Automatic groups have none (null). */
 export type PoolLocation = Pick<GroupConfig, 'location' | 'jurisdiction'>;
@@ -39,6 +59,143 @@ export function poolOf(
   return location === null
     ? namespace.getByName(name)
     : namespace.getByName(name, { locationHint: location });
+}
+
+type PoolEnv = Pick<Env, 'GROUPS' | 'TRIALS'> & LocationVariables;
+
+/** What calls, runs and leases ask of a pool. */
+export type CallPool = Pick<
+  GroupRpc,
+  | 'acquire'
+  | 'cancel'
+  | 'release'
+  | 'report'
+  | 'resume'
+  | 'renew'
+  | 'keepPrefetch'
+  | 'giveBack'
+  | 'status'
+>;
+
+/** Where a pool has its own object. */
+interface OwnPool extends ListedPool {
+  /** As in `poolOf`. */
+  readonly config: PoolLocation | null;
+}
+
+/** A pool that counts as unverified until the shared object reports otherwise. From then on its own object is asked. */
+export class UnverifiedPool implements CallPool {
+  readonly #env: PoolEnv;
+  readonly #of: ListedPool;
+  readonly #find: () => Promise<OwnPool>;
+  #own: OwnPool | null = null;
+
+  /** @param find returns where the pool is once it has its own object */
+  constructor(env: PoolEnv, of: ListedPool, find: () => Promise<OwnPool>) {
+    this.#env = env;
+    this.#of = of;
+    this.#find = find;
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
+    if (this.#own === null) {
+      const answer = await this.#shared.acquire(request);
+      if (answer.kind !== 'proved') return answer;
+    }
+    const { group, partition } = await this.#findOwn();
+    return this.#stub().acquire({ ...request, group, partition });
+  }
+
+  async resume(request: ResumeRequest): Promise<ResumeAnswer> {
+    if (this.#own === null) {
+      const answer = await this.#shared.resume(request);
+      if (answer.kind !== 'proved') return answer;
+    }
+    const { group, partition } = await this.#findOwn();
+    return this.#stub().resume({ ...request, group, partition });
+  }
+
+  async renew(
+    leaseId: string,
+    status: number | null,
+    held: ResumeRequest,
+  ): Promise<RenewByIdAnswer> {
+    if (this.#own === null) {
+      const answer = await this.#shared.renew(leaseId, status, held);
+      if (answer.kind !== 'proved') return answer;
+    }
+    const { group, partition } = await this.#findOwn();
+    return this.#stub().renew(leaseId, status, { ...held, group, partition });
+  }
+
+  cancel(ticketId: string): Promise<void> {
+    if (this.#own !== null) return this.#stub().cancel(ticketId);
+    return this.#shared.cancel(this.#of, ticketId);
+  }
+
+  release(
+    leaseId: string,
+    outcome: LeaseOutcome,
+    status: number | null,
+    settlement?: Settlement,
+    held?: ResumeRequest,
+    notes?: CallNotes,
+  ): Promise<void> {
+    const end = [leaseId, outcome, status, settlement, held, notes] as const;
+    return this.#own === null
+      ? this.#shared.release(this.#of, ...end)
+      : this.#stub().release(...end);
+  }
+
+  report(
+    leaseId: string,
+    signal: UpstreamSignal,
+    isRepeat: boolean,
+    held?: ResumeRequest,
+  ): Promise<void> {
+    const report = [leaseId, signal, isRepeat, held] as const;
+    return this.#own === null
+      ? this.#shared.report(this.#of, ...report)
+      : this.#stub().report(...report);
+  }
+
+  /** Nothing is prefetched from a pool without storage. */
+  keepPrefetch(report: PrefetchReport): Promise<KeepPrefetchAnswer> {
+    return this.#stub().keepPrefetch(report);
+  }
+
+  giveBack(request: GiveBackRequest): Promise<void> {
+    return this.#stub().giveBack(request);
+  }
+
+  status(): Promise<PoolStatus> {
+    if (this.#own !== null) return this.#stub().status();
+    return this.#shared.status(this.#of);
+  }
+
+  get #shared(): VerificationRpc {
+    return verificationsOf(this.#env);
+  }
+
+  async #findOwn(): Promise<OwnPool> {
+    this.#own ??= await this.#find();
+    return this.#own;
+  }
+
+  #stub(): GroupRpc {
+    if (this.#own === null) throw new Error(`the pool of group ${this.#of.group} is unverified`);
+    const { group, partition, config } = this.#own;
+    return poolOf(this.#env, group, partition, config);
+  }
+}
+
+/** Asks the directory which partition takes the calls of a pool. Its group may have too many. */
+export async function partitionOfCalls<Own extends string | null>(
+  env: Parameters<typeof directoryOf>[0],
+  { group, partition }: ListedPool & { readonly partition: Own },
+): Promise<string | Own> {
+  if (partition === null) return partition;
+  return sharedBy(partition, await directoryOf(env).share(group, partition));
 }
 
 /**

@@ -1,14 +1,14 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { MadeRequest, RunRequest, RunsRpc } from '../contract/rpc/runs-rpc.ts';
 import type { LeaseOutcome } from '../core/words/outcome.ts';
-import { directoryOf, verificationsOf, type Env } from '../env.ts';
+import type { Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';
 import { mapConcurrently, within } from '../runtime/async.ts';
 import { steadyClock, Timers } from '../runtime/clock.ts';
 import { isVerifiedLater } from '../contract/pool-name.ts';
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { claimNow, releaseById, renewById, sendLast } from '../routing/held-lease.ts';
-import { poolOf } from '../routing/pool.ts';
+import { partitionOfCalls, poolOf, UnverifiedPool } from '../routing/pool.ts';
 import { MadeStore, RunStore, type HeldByRun, type UpstreamRun } from './store.ts';
 
 /** Interval of renewals: three within the shortest lease duration. */
@@ -235,19 +235,15 @@ const RELEASE_PAUSES_MS = [500, 2_000];
 /** The pool of a lease. While its key is unverified, it is in the object with all unverified pools. */
 function poolOfLease(
   env: Env,
-  { lease, ...place }: HeldByRun,
+  { lease, ...config }: HeldByRun,
 ): Pick<GroupRpc, 'renew' | 'release'> {
   const { group, partition } = lease;
   if (env.TRIALS === undefined || !isVerifiedLater(lease)) {
-    return poolOf(env, group, partition, place);
+    return poolOf(env, group, partition, config);
   }
-  return {
-    renew: async (id, status, claim) => {
-      const answer = await verificationsOf(env).renew(id, status, claim);
-      if (answer.kind !== 'proved') return answer;
-      const own = partition === null ? null : await directoryOf(env).share(group, partition);
-      return poolOf(env, group, own, place).renew(id, status, { ...claim, partition: own });
-    },
-    release: (...end) => verificationsOf(env).release({ group, partition }, ...end),
-  };
+  return new UnverifiedPool(env, { group, partition }, async () => ({
+    group,
+    partition: await partitionOfCalls(env, lease),
+    config,
+  }));
 }

@@ -10,6 +10,7 @@ import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { VerifiedPools, SHARING_MAX } from '../../../src/group/verification.ts';
 import { VERIFICATIONS_MAX, TrialsObject } from '../../../src/group/trials-object.ts';
+import { RunsObject } from '../../../src/runs/runs-object.ts';
 import { heldBy, inside, NO_COOLDOWN, nothingLeaks, pool, request } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { configure, env, until } from '../support/worker.ts';
@@ -165,6 +166,36 @@ const SPLIT = {
   limits: { max_concurrency: 2, budget_usd: { per_day: 10 } },
 };
 
+/** The environment in which this object has all unverified pools. */
+function selfHostedWith(verifications: TrialsObject): typeof env {
+  return { ...env, TRIALS: { getByName: () => verifications } } as unknown as typeof env;
+}
+
+it('a run whose lease was granted on trial renews and releases it in the pool that its key shares since', async () => {
+  await configure({ groups: [SPLIT] });
+  vi.spyOn(DirectoryObject.prototype, 'share').mockResolvedValue(OVERFLOW_PARTITION);
+  const inUse = async (partition: string): Promise<number> =>
+    (await pool(poolName('split', partition)).status()).in_use;
+  await inside('trials-run', async (_instance, ctx) => {
+    const verifications = new TrialsObject(ctx, env);
+    const own = { group: 'split', partition: 'run,own-fp_0123456789abcdef01234567' };
+    const of = { ...own, isById: true };
+    const leased = await verifications.acquire(request('split', 'run', of));
+    const call = await verifications.acquire(request('split', 'call', own));
+    if (leased.kind !== 'granted' || call.kind !== 'granted') throw new Error('two are free');
+    await call.lease.release('success', 200);
+    await until(async () => expect(await verifications.isVerified(of)).toBe(true));
+    const runs = new RunsObject(ctx, selfHostedWith(verifications));
+    const { heldMs, hasLapsed, sentAt: _, ...lease } = heldBy('split', leased, of);
+    const place = { jurisdiction: null, location: null, status: 200 };
+    const leases = [{ lease, heldMs, hasLapsed, ...place }];
+    expect(await runs.hold({ run: 'run_1', forMs: 60_000, leases })).toBe('held');
+    expect([await inUse('run,own-none'), await inUse(OVERFLOW_PARTITION)]).toEqual([1, 0]);
+    await runs.end('run_1', 'success');
+    await until(async () => expect(await inUse('run,own-none')).toBe(0));
+  });
+});
+
 it('a lease that was granted on trial is renewed and released in the pool that its partition shares since', async () => {
   await configure({ groups: [SPLIT] });
   vi.spyOn(DirectoryObject.prototype, 'share').mockResolvedValue(OVERFLOW_PARTITION);
@@ -178,11 +209,7 @@ it('a lease that was granted on trial is renewed and released in the pool that i
     await call.lease.release('success', 200);
     await until(async () => expect(await verifications.isVerified(of)).toBe(true));
     noteVerified(of);
-    // Here is the one object with all trials.
-    const selfHosted = {
-      ...env,
-      TRIALS: { getByName: () => verifications },
-    } as unknown as typeof env;
+    const selfHosted = selfHostedWith(verifications);
     const table = { snapshot: { fullGroups: ['split'] } } as unknown as RoutingTable;
     const placement = { ...of, assumed: null, config: null, isOfProvider: false, ruledLane: null };
     const held = heldBy('split', leased, { ...of, isById: true });
