@@ -213,7 +213,8 @@ export function boundSlotsOf({ slots, nested }: ActiveLease): number {
   return slots === 0 ? (nested?.slots ?? 0) : slots;
 }
 
-function newLease(state: GroupState, wanted: NewLease, now: InstantMs): ActiveLease {
+/** Creates a lease that is granted at `now`, and does not count it yet. */
+export function newLease(state: GroupState, wanted: NewLease, now: InstantMs): ActiveLease {
   return {
     named: wanted.member,
     isById: false,

@@ -45,7 +45,7 @@ import {
   type KeptMember,
   type Ledger,
 } from './member.ts';
-import { addLease, endLostNesting } from './leases.ts';
+import { addLease, endLostNesting, newLease } from './leases.ts';
 import {
   memberFor,
   NEVER,
@@ -188,7 +188,7 @@ function lastUseOf(bound: BoundRow | null, now: InstantMs): InstantMs {
 function addHanded(state: GroupState, leases: readonly HandedLease[], now: InstantMs): void {
   for (const handed of leases) {
     if (state.leases.has(handed.id) || state.tombstones.has(handed.id)) continue;
-    const lease = leaseFrom(handed, state.nextAttachment++, now);
+    const lease = leaseFrom(state, handed, now);
     lease.member = memberFor(state, lease.member, lease.holder, now).id;
     addLease(state, lease, now);
     // Its holder has released it, so a late acquire call or resumption must not revive it.
@@ -199,32 +199,17 @@ function addHanded(state: GroupState, leases: readonly HandedLease[], now: Insta
 }
 
 /** Creates a lease that was handed over. Its holder may be alive and gets one TTL to return. */
-function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): ActiveLease {
+function leaseFrom(state: GroupState, handed: HandedLease, now: InstantMs): ActiveLease {
   const { coolingUntil, ...rest } = handed;
   const grantedAt = earlier(handed.grantedAt, now);
   // The clock that wrote it may have been ahead.
   const cooled = coolingUntil === null ? null : earlier(coolingUntil, after(now, COOLDOWN_MAX_MS));
   return {
-    ...rest,
-    named: rest.member,
-    grantedAt,
+    ...newLease(state, { ...rest, heirOf: [], waitsElsewhere: false }, grantedAt),
+    phase: rest.phase,
     until: cooled ?? after(now, LEASE_TTL_MS),
-    attachment,
-    isById: rest.isById ?? false,
-    waitsElsewhere: false,
-    heirOf: [],
-    callableAt: grantedAt,
-    slotsAtGrant: 0,
-    slotsCounted: 0,
-    gapMs: Infinity,
-    scopes: [],
-    hasAnswer: false,
-    isRefused: false,
-    isLagging: false,
     isOfEarlier: true,
-    isLost: false,
     chargedMs: now - grantedAt,
-    decision: null,
   };
 }
 
