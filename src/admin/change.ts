@@ -51,6 +51,42 @@ export interface Edit {
   readonly pathOf?: (path: string, config: Config) => string;
 }
 
+/** An entry of a list of the configuration. Its name is in the path of requests about it. */
+type NamedEntry = { readonly id: string } | { readonly name: string };
+
+function nameOf(entry: NamedEntry): string {
+  return 'id' in entry ? entry.id : entry.name;
+}
+
+/** Puts an entry into its list, in place of the entry with the same name. */
+export function withEntry<Entry extends NamedEntry>(
+  entries: readonly Entry[],
+  entry: Entry,
+): Entry[] {
+  const index = entries.findIndex((one) => nameOf(one) === nameOf(entry));
+  return index === -1 ? [...entries, entry] : entries.with(index, entry);
+}
+
+/** Translates paths in the configuration into those in a request about one entry of a list. */
+export function inEntry(
+  list: 'admin_keys' | 'groups' | 'keys' | 'teams' | 'upstreams',
+  name: string,
+): NonNullable<Edit['pathOf']> {
+  return (path, config) => {
+    const entries: readonly NamedEntry[] = config[list];
+    const index = entries.findIndex((entry) => nameOf(entry) === name);
+    const prefix = `${list}[${index === -1 ? entries.length : index}].`;
+    return path.startsWith(prefix) ? path.slice(prefix.length) : path;
+  };
+}
+
+/** Throws if the body of a request names another entry than its path. `what` begins the sentence: "A group". */
+export function requireSameName(entry: NamedEntry, name: string, what: string): void {
+  if (nameOf(entry) === name) return;
+  const message = `must be \`${name}\`, as in the path. ${what} cannot be renamed`;
+  throw invalid([{ path: 'id' in entry ? 'id' : 'name', message }]);
+}
+
 export interface ChangeResult {
   readonly version: number;
   readonly before: Config;

@@ -3,7 +3,9 @@ import type { Config } from '../contract/config/config.ts';
 import { definedGroup, KEY_PREFIX, kindOfLimits, TEAM_PREFIX } from '../routing/key-groups.ts';
 import { ownPool } from '../routing/pool.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import type { PoolReply, Directory } from '../overview/pools.ts';
+import { askPools, readDirectory, type PoolReply, type Directory } from '../overview/pools.ts';
+import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
+import type { AdminContext } from './context.ts';
 import { ProblemError } from './problem.ts';
 
 /** Returns the pools of a group. Throws if there is no such group. */
@@ -66,7 +68,26 @@ export function noGroup(name: string): ProblemError {
   return new ProblemError(404, `There is no group \`${name}\`.`);
 }
 
-/** Returns the pools that did not respond, as shown in a response. */
+/** Asks all pools of a group. Throws if there is no such group. */
+export async function askGroup<T>(
+  { env }: AdminContext,
+  name: string,
+  ask: (pool: GroupRpc) => Promise<T>,
+): Promise<PoolReply<T>[]> {
+  const directory = await readDirectory(env);
+  return askPools(env, directory.config, requirePools(directory, name), ask);
+}
+
+/** Returns the pools that did not respond, as shown in a response about several groups. */
+export function unreachableAnywhere(
+  asked: readonly PoolReply<unknown>[],
+): { group: string; partition: string | null; error: string }[] {
+  return asked.flatMap(({ pool: { group, partition }, ...one }) =>
+    'error' in one ? [{ group, partition, error: one.error }] : [],
+  );
+}
+
+/** Returns the pools that did not respond, as shown in a response about one group. */
 export function unreachable(
   asked: readonly PoolReply<unknown>[],
 ): { partition: string | null; error: string }[] {

@@ -43,7 +43,7 @@ const waitingSchema = z.object({
   slots: count.meta({ description: 'Requested slots.', unit: 'slots' }),
 });
 
-const callerGroupSchema = z.object({
+export const callerGroupSchema = z.object({
   name: z.string().describe('Name of the group.'),
   kind: z.enum(['configured', 'automatic', 'key', 'team']).describe('Kind of the group.'),
   partition: z

@@ -4,17 +4,10 @@ import { kindOfLimits } from '../routing/key-groups.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { within } from '../runtime/async.ts';
 import { addSums, NO_COSTS, totalOf, type CostSums } from '../core/parts/costs.ts';
-import { ASKED_MAX, askPools, readPresence, type Directory } from './pools.ts';
+import { ASKED_MAX, askPools, readPresence, type Directory, type PoolReply } from './pools.ts';
 
 /** Time limit for the directory to read the last reported costs of all pools. */
 const READ_MS_MAX = 10_000;
-
-/** A pool that is in use and did not respond. */
-interface UnreachablePool {
-  readonly group: string;
-  readonly partition: string | null;
-  readonly error: string;
-}
 
 /**
  * Reads the costs of all pools in a day or month. Pools in use are queried. For idle pools, pools past the bound and
@@ -26,7 +19,8 @@ export async function readCosts(
   period: string,
 ): Promise<{
   readonly pools: readonly StoredCosts[];
-  readonly unreachable: readonly UnreachablePool[];
+  /** Replies of the pools in use. */
+  readonly queried: readonly PoolReply<unknown>[];
 }> {
   const awake = await poolsInUse(env, directory);
   const queried = await askPools(env, directory.config, awake.slice(0, ASKED_MAX), (pool) =>
@@ -41,12 +35,7 @@ export async function readCosts(
     ),
   );
   const own = answers.map(({ pool: { group }, answer: costs }) => ({ group, costs }));
-  const unreachable = queried.flatMap((one) =>
-    'error' in one
-      ? [{ group: one.pool.group, partition: one.pool.partition, error: one.error }]
-      : [],
-  );
-  return { pools: [...own, ...stored], unreachable };
+  return { pools: [...own, ...stored], queried };
 }
 
 /** Returns the pools that may have counted calls since their last report. Groups of keys and teams count no costs. */

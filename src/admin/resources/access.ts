@@ -4,7 +4,7 @@ import { changedSchema, instant, pageByName, pageOf, pageQuery } from '../shapes
 import { check, route } from '../route.ts';
 import { ProblemError } from '../problem.ts';
 import type { Actor } from '../context.ts';
-import { changeConfig, currentSnapshot } from '../change.ts';
+import { changeConfig, currentSnapshot, inEntry } from '../change.ts';
 import { closeSession, openSession, requireOwnOrigin } from '../access/session.ts';
 import { checkToken, isLive, requireOpen } from '../access/actor.ts';
 import { gatewayKeyHash } from '../../runtime/digests.ts';
@@ -121,7 +121,7 @@ export const ACCESS_ROUTES = {
         }
         return { ...config, admin_keys: [...config.admin_keys, made] };
       },
-      pathOf: (path, { admin_keys }) => path.replace(`admin_keys[${admin_keys.length}].`, ''),
+      pathOf: inEntry('admin_keys', made.id),
     });
     return { status: 201, body: { version, warnings, admin_key: info(made), secret }, version };
   }),

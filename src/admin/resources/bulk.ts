@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { changedSchema } from '../shapes.ts';
 import { invalid, route } from '../route.ts';
 import type { AdminContext } from '../context.ts';
+import { unreachableAnywhere } from '../pools.ts';
 import { note } from '../change.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { type PoolReply, askAwake, readDirectory } from '../../overview/pools.ts';
@@ -113,7 +114,10 @@ export const BULK_ROUTES = {
     const asked = await askAll(context, query.group, (pool) => pool.leases());
     const meant = listed(asked, query).toSorted((a, b) => b.age_ms - a.age_ms);
     const leases = meant.slice(0, query.limit);
-    return { status: 200, body: { leases, total: meant.length, unreachable: failures(asked) } };
+    return {
+      status: 200,
+      body: { leases, total: meant.length, unreachable: unreachableAnywhere(asked) },
+    };
   }),
 
   releaseLeases: route(
@@ -144,7 +148,10 @@ export const BULK_ROUTES = {
     const asked = await askAll(context, query.group, (pool) => pool.waiters());
     const meant = listed(asked, query).toSorted((a, b) => b.waited_ms - a.waited_ms);
     const waiters = meant.slice(0, query.limit);
-    return { status: 200, body: { waiters, total: meant.length, unreachable: failures(asked) } };
+    return {
+      status: 200,
+      body: { waiters, total: meant.length, unreachable: unreachableAnywhere(asked) },
+    };
   }),
 
   cancelWaiters: route(
@@ -187,7 +194,7 @@ async function act(
   }
   return {
     status: 200,
-    body: { calls, groups, dry_run: isDry, unreachable: failures(asked) },
+    body: { calls, groups, dry_run: isDry, unreachable: unreachableAnywhere(asked) },
   } as const;
 }
 
@@ -222,10 +229,4 @@ function filterOf({ tenant, agent, model, upstream }: CallFilter): CallFilter {
     ...(model === undefined ? {} : { model }),
     ...(upstream === undefined ? {} : { upstream }),
   };
-}
-
-function failures(asked: readonly PoolReply<unknown>[]) {
-  return asked.flatMap(({ pool: { group, partition }, ...one }) =>
-    'error' in one ? [{ group, partition, error: one.error }] : [],
-  );
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { instant, partitionName, queryInstant, toInstant } from '../shapes.ts';
 import { invalid, route } from '../route.ts';
-import { requirePools } from '../pools.ts';
+import { requirePools, unreachableAnywhere } from '../pools.ts';
 import { steadyClock } from '../../runtime/clock.ts';
 import {
   ASKED_MAX,
@@ -138,18 +138,15 @@ export const CALL_ROUTES = {
       if (steadyClock.now() - beganAt > SEARCH_MS_MAX) throw new Error(LATE);
       return pool.calls(filter);
     });
-    const late = asked.filter((one) => 'error' in one && one.error === LATE).length;
+    const answered = asked.filter((one) => !('error' in one && one.error === LATE));
+    const late = asked.length - answered.length;
     const answer = pageOf(asked, filter);
     const body = {
       ...answer,
       from: timeOf(filter.fromMs),
       to: timeOf(Number.isFinite(filter.toMs) ? filter.toMs : now),
       pools: { asked: pools.length - late, left_out: used.length - pools.length + late },
-      unreachable: asked.flatMap((one) =>
-        'error' in one && one.error !== LATE
-          ? [{ group: one.pool.group, partition: one.pool.partition, error: one.error }]
-          : [],
-      ),
+      unreachable: unreachableAnywhere(answered),
     };
     return { status: 200, body };
   }),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { route } from '../route.ts';
+import { unreachableAnywhere } from '../pools.ts';
 import { toCsv } from '../cost-csv.ts';
 import { steadyClock } from '../../runtime/clock.ts';
 import { prefersType } from '../../runtime/header-value.ts';
@@ -7,8 +8,7 @@ import { ownPool } from '../../routing/pool.ts';
 import { countsReports } from '../../routing/group-limits.ts';
 import { KEY_PREFIX, TEAM_PREFIX, limitGroups } from '../../routing/key-groups.ts';
 import { type Directory, askAwake, readDirectory } from '../../overview/pools.ts';
-import { readCosts } from '../../overview/costs.ts';
-import { type CostsBy, costDays, costRows } from '../../overview/costs.ts';
+import { type CostsBy, costDays, costRows, readCosts } from '../../overview/costs.ts';
 import { withoutQueue } from '../../history/without-queue.ts';
 import { dateOf, daysOf, periodsAt } from '../../history/periods.ts';
 import type { Env } from '../../env.ts';
@@ -198,7 +198,7 @@ async function costsOf(env: Env, { period, which, by }: CostQuery): Promise<Cost
   const names = periodsAt(steadyClock.now());
   const name = names[which === 'this' ? period : (`${period}Before` as const)];
   const directory = await readDirectory(env);
-  const [{ pools, unreachable }, budgets] = await Promise.all([
+  const [{ pools, queried }, budgets] = await Promise.all([
     readCosts(env, directory, name),
     which === 'this' ? budgetsBy(env, directory, by, period) : new Map<string, CostRowBudget>(),
   ]);
@@ -229,7 +229,7 @@ async function costsOf(env: Env, { period, which, by }: CostQuery): Promise<Cost
     // Calls without a known price count as free. The average price of the others would overstate the savings.
     without_queue: withoutQueue(total.waited, total.calls === 0 ? 0 : total.usd / total.calls),
     not_metered: notMetered(directory),
-    unreachable: [...unreachable],
+    unreachable: unreachableAnywhere(queried),
   };
 }
 

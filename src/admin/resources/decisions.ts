@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { fromInstant, groupParams, partitionName, toInstant } from '../shapes.ts';
 import { route } from '../route.ts';
-import { requirePools, unreachable } from '../pools.ts';
-import { askPools, readDirectory } from '../../overview/pools.ts';
+import { askGroup, unreachable } from '../pools.ts';
 import { directoryOf } from '../../env.ts';
 import { DECISIONS_MAX } from '../../core/parts/decision-log.ts';
 import { warningSchema } from '../../contract/warnings.ts';
@@ -60,11 +59,7 @@ export const DECISION_ROUTES = {
     problems: [404],
   }).servedBy(async ({ context, params: { name }, query }) => {
     const filter = filterOf(query);
-    const directory = await readDirectory(context.env);
-    const pools = requirePools(directory, name);
-    const asked = await askPools(context.env, directory.config, pools, (pool) =>
-      pool.decisions(filter),
-    );
+    const asked = await askGroup(context, name, (pool) => pool.decisions(filter));
     const decisions = asked.flatMap((one) =>
       'answer' in one ? one.answer.map((each) => ({ partition: one.pool.partition, ...each })) : [],
     );
@@ -81,9 +76,7 @@ export const DECISION_ROUTES = {
     answers: { 200: warningsSchema },
     problems: [404],
   }).servedBy(async ({ context, params: { name } }) => {
-    const directory = await readDirectory(context.env);
-    const pools = requirePools(directory, name);
-    const asked = await askPools(context.env, directory.config, pools, (pool) => pool.warnings());
+    const asked = await askGroup(context, name, (pool) => pool.warnings());
     const warnings = asked.flatMap((one) => ('answer' in one ? one.answer : []));
     warnings.sort((a, b) => latestFirst(a.at, b.at));
     const body = { warnings: warnings.slice(0, WARNINGS_MAX), unreachable: unreachable(asked) };

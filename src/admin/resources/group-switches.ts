@@ -5,9 +5,9 @@ import { type TemporaryChange, lastingSwitches, spanOf, untilSchema } from '../t
 import { changedGroupSchema, changedSchema, groupName, groupParams } from '../shapes.ts';
 import { invalid, route } from '../route.ts';
 import { ProblemError } from '../problem.ts';
-import { noAutoGroup, requirePools, unreachable } from '../pools.ts';
+import { askGroup, noAutoGroup, requirePools, unreachable } from '../pools.ts';
 import type { AdminContext } from '../context.ts';
-import { changeConfig, note } from '../change.ts';
+import { changeConfig, note, withEntry } from '../change.ts';
 import { resolveUpstreams } from '../../routing/upstreams.ts';
 import { isOwnPartition } from '../../routing/pool.ts';
 import { compileGlobs } from '../../routing/glob.ts';
@@ -91,9 +91,7 @@ export const SWITCH_ROUTES = {
     },
     problems: [404],
   }).servedBy(async ({ context, params: { name } }) => {
-    const directory = await readDirectory(context.env);
-    const pools = requirePools(directory, name);
-    const asked = await askPools(context.env, directory.config, pools, (pool) => pool.relearn());
+    const asked = await askGroup(context, name, (pool) => pool.relearn());
     await note(context, `group ${name}: relearn`);
     const missing = unreachable(asked);
     const body = { group: name, pools: asked.length - missing.length, unreachable: missing };
@@ -294,9 +292,8 @@ function meantBy(globs: readonly string[], config: Config, known: readonly strin
 }
 
 function withGroupSwitched(config: Config, name: string, edit: Partial<Switches>): Config {
-  const index = config.groups.findIndex((group) => group.name === name);
-  const group = config.groups[index];
+  const group = config.groups.find((one) => one.name === name);
   return group === undefined
     ? withSwitches(config, name, { ...switchesOf(config, name), ...edit })
-    : { ...config, groups: config.groups.with(index, { ...group, ...edit }) };
+    : { ...config, groups: withEntry(config.groups, { ...group, ...edit }) };
 }

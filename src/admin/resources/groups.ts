@@ -9,11 +9,19 @@ import {
   pageOf,
   pageQuery,
 } from '../shapes.ts';
-import { check, invalid, madeOr, route } from '../route.ts';
+import { check, madeOr, route } from '../route.ts';
 import { ProblemError } from '../problem.ts';
 import { noAutoGroup, noGroup, poolsOf } from '../pools.ts';
 import type { AdminContext } from '../context.ts';
-import { type Edit, changeConfig, currentSnapshot, mergePatch } from '../change.ts';
+import {
+  type Edit,
+  changeConfig,
+  currentSnapshot,
+  inEntry,
+  mergePatch,
+  requireSameName,
+  withEntry,
+} from '../change.ts';
 import { resolveUpstreams } from '../../routing/upstreams.ts';
 import { autoGroupNamed } from '../../routing/auto-groups.ts';
 import { BUILT_IN_UPSTREAMS } from '../../providers/catalog.ts';
@@ -210,15 +218,11 @@ export function groupEdit(
     action: `group ${name}: ${verb}`,
     next: (present) => ({
       ...present,
-      groups: withGroup(present.groups, edited(present)),
+      groups: withEntry(present.groups, edited(present)),
       // The new entry of an automatic group contains its switches.
       auto_groups: present.auto_groups.filter((automatic) => automatic.name !== name),
     }),
-    pathOf: (path, present) => {
-      const index = present.groups.findIndex((group) => group.name === name);
-      const prefix = `groups[${index === -1 ? present.groups.length : index}].`;
-      return path.startsWith(prefix) ? path.slice(prefix.length) : path;
-    },
+    pathOf: inEntry('groups', name),
   };
 }
 
@@ -237,17 +241,9 @@ export async function changeGroup(
   return { reply, isNew, isChanged: config !== before };
 }
 
-function withGroup(groups: readonly GroupConfig[], group: GroupConfig): GroupConfig[] {
-  const index = groups.findIndex((candidate) => candidate.name === group.name);
-  return index === -1 ? [...groups, group] : groups.with(index, group);
-}
-
 /** Validates one group separately, so that paths of errors refer to the request. */
 function parseGroup(name: string, document: unknown): GroupConfig {
   const group = check(groupSchema, { name, ...Object(document) });
-  if (group.name !== name) {
-    const message = `must be \`${name}\`, as in the path. A group cannot be renamed`;
-    throw invalid([{ path: 'name', message }]);
-  }
+  requireSameName(group, name, 'A group');
   return group;
 }

@@ -7,12 +7,20 @@ import {
   pageOf,
   pageQuery,
 } from '../shapes.ts';
-import { check, invalid, route } from '../route.ts';
+import { check, route } from '../route.ts';
 import { ProblemError } from '../problem.ts';
 import { poolsOf } from '../pools.ts';
 import { keylessCallers, lockedOut, sumOf } from '../lockout.ts';
 import type { AdminContext } from '../context.ts';
-import { type Edit, changeConfig, currentSnapshot, mergePatch } from '../change.ts';
+import {
+  type Edit,
+  changeConfig,
+  currentSnapshot,
+  inEntry,
+  mergePatch,
+  requireSameName,
+  withEntry,
+} from '../change.ts';
 import { plannedSchema, previewOf } from '../change-preview.ts';
 import { gatewayKeyHash } from '../../runtime/digests.ts';
 import { poolKey } from '../../routing/pool.ts';
@@ -286,17 +294,14 @@ function newKeyEdit(made: GatewayKeyConfig): Edit {
       }
       return { ...config, keys: [...config.keys, made] };
     },
-    pathOf: inKey(made.id),
+    pathOf: inEntry('keys', made.id),
   };
 }
 
 function patchedKey(key: GatewayKeyConfig, patch: unknown): GatewayKeyConfig {
   const { hash, created_at, revoked_at, previous, ...document } = key;
   const next = check(keyDocumentSchema, mergePatch(document, patch));
-  if (next.id !== key.id) {
-    const message = `must be \`${key.id}\`, as in the path. A key cannot be renamed`;
-    throw invalid([{ path: 'id', message }]);
-  }
+  requireSameName(next, key.id, 'A key');
   return { ...next, hash, created_at, revoked_at, previous };
 }
 
@@ -325,11 +330,11 @@ function keyEdit(
 ): Edit {
   return {
     action: `key ${id}: ${verb}`,
-    next: (present) => {
-      const key = requireKey(present, id);
-      return { ...present, keys: present.keys.with(present.keys.indexOf(key), edit(key)) };
-    },
-    pathOf: inKey(id),
+    next: (present) => ({
+      ...present,
+      keys: withEntry(present.keys, edit(requireKey(present, id))),
+    }),
+    pathOf: inEntry('keys', id),
   };
 }
 
@@ -341,15 +346,6 @@ async function changeKey(
 ) {
   const { version, config, warnings } = await changeConfig(context, keyEdit(id, verb, edit));
   return { body: { version, warnings, key: shown(requireKey(config, id)) }, version };
-}
-
-/** Translates paths of the configuration into those of a request about one key. */
-function inKey(id: string): (path: string, config: Config) => string {
-  return (path, { keys }) => {
-    const index = keys.findIndex((key) => key.id === id);
-    const prefix = `keys[${index === -1 ? keys.length : index}].`;
-    return path.startsWith(prefix) ? path.slice(prefix.length) : path;
-  };
 }
 
 function requireKey({ keys }: Config, id: string): GatewayKeyConfig {

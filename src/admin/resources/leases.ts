@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { groupName, groupParams } from '../shapes.ts';
 import { route } from '../route.ts';
 import { ProblemError } from '../problem.ts';
-import { requirePools, unreachable } from '../pools.ts';
+import { askGroup, requirePools, unreachable } from '../pools.ts';
 import type { AdminContext } from '../context.ts';
 import { note } from '../change.ts';
 import { waitingElsewhere } from '../../overview/all-groups.ts';
@@ -52,9 +52,7 @@ export const LEASE_ROUTES = {
     },
     problems: [404],
   }).servedBy(async ({ context, params: { name } }) => {
-    const directory = await readDirectory(context.env);
-    const pools = requirePools(directory, name);
-    const asked = await askPools(context.env, directory.config, pools, (pool) => pool.leases());
+    const asked = await askGroup(context, name, (pool) => pool.leases());
     const leases = asked.flatMap((one) =>
       'answer' in one
         ? one.answer.map((lease) => ({ ...lease, partition: one.pool.partition }))
@@ -78,9 +76,7 @@ export const LEASE_ROUTES = {
     },
     problems: [404],
   }).servedBy(async ({ context, params: { name, id } }) => {
-    const directory = await readDirectory(context.env);
-    const pools = requirePools(directory, name);
-    const asked = await askPools(context.env, directory.config, pools, (pool) => pool.revoke(id));
+    const asked = await askGroup(context, name, (pool) => pool.revoke(id));
     if (asked.some((one) => 'answer' in one && one.answer)) {
       await note(context, `group ${name}: release lease ${id}`);
       // Its holder aborts the upstream call first. The slot is free after that.
@@ -194,9 +190,7 @@ async function whereItWaits(
   ticket: string,
   work: (pool: GroupRpc) => Promise<boolean>,
 ): Promise<void> {
-  const directory = await readDirectory(context.env);
-  const pools = requirePools(directory, name);
-  const asked = await askPools(context.env, directory.config, pools, work);
+  const asked = await askGroup(context, name, work);
   if (asked.some((one) => 'answer' in one && one.answer)) return;
   const missing = unreachable(asked).length;
   if (missing > 0) {

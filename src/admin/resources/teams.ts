@@ -1,9 +1,17 @@
 import * as z from 'zod';
 import { changedSchema, mergePatchSchema, pageByName, pageOf, pageQuery } from '../shapes.ts';
-import { check, invalid, madeOr, route } from '../route.ts';
+import { check, madeOr, route } from '../route.ts';
 import { ProblemError } from '../problem.ts';
 import type { AdminContext } from '../context.ts';
-import { type Edit, changeConfig, currentSnapshot, mergePatch } from '../change.ts';
+import {
+  type Edit,
+  changeConfig,
+  currentSnapshot,
+  inEntry,
+  mergePatch,
+  requireSameName,
+  withEntry,
+} from '../change.ts';
 import { plannedSchema, previewOf } from '../change-preview.ts';
 import { teamSchema } from '../../contract/config/keys.ts';
 import type { Config, TeamConfig } from '../../contract/config/config.ts';
@@ -138,23 +146,14 @@ async function changeTeam(
   const edit = teamEdit(id, verb, edited);
   const { version, before, config, warnings } = await changeConfig(context, edit);
   const body = { version, warnings, team: shown(config, id) };
-  return madeOr(indexOf(before, id) === -1, { body, version });
+  return madeOr(!before.teams.some((team) => team.id === id), { body, version });
 }
 
 function teamEdit(id: string, verb: string, edited: (config: Config) => TeamConfig): Edit {
   return {
     action: `team ${id}: ${verb}`,
-    next: (present) => {
-      const next = edited(present);
-      const index = indexOf(present, id);
-      const teams = index === -1 ? [...present.teams, next] : present.teams.with(index, next);
-      return { ...present, teams };
-    },
-    pathOf: (path, made) => {
-      const index = indexOf(made, id);
-      const prefix = `teams[${index === -1 ? made.teams.length : index}].`;
-      return path.startsWith(prefix) ? path.slice(prefix.length) : path;
-    },
+    next: (present) => ({ ...present, teams: withEntry(present.teams, edited(present)) }),
+    pathOf: inEntry('teams', id),
   };
 }
 
@@ -164,13 +163,8 @@ export function teamPreviewEdit(id: string, body: unknown): Edit {
 
 function parse(id: string, document: unknown): TeamConfig {
   const team = check(teamSchema, { id, ...Object(document) });
-  if (team.id === id) return team;
-  const message = `must be \`${id}\`, as in the path. A team cannot be renamed`;
-  throw invalid([{ path: 'id', message }]);
-}
-
-function indexOf({ teams }: Config, id: string): number {
-  return teams.findIndex((team) => team.id === id);
+  requireSameName(team, id, 'A team');
+  return team;
 }
 
 /** Returns a team with its keys. A team without an entry only has a name. */

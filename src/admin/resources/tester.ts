@@ -29,6 +29,7 @@ import type { Env } from '../../env.ts';
 import { LANES } from '../../core/words/ticket.ts';
 import type { ConfigSnapshot } from '../../contract/rpc/directory-rpc.ts';
 import { type ErrorReply, REASONS } from '../../contract/reasons.ts';
+import { callerGroupSchema } from '../../contract/caller-status.ts';
 import { METHODS } from '../../contract/methods.ts';
 import { DIALECTS } from '../../contract/dialect.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
@@ -39,7 +40,7 @@ import { unknownOperation } from '../../config/check/upstreams.ts';
 
 const placementSchema = z.object({
   group: z.string().describe('Name of the group.'),
-  kind: z.enum(['configured', 'automatic', 'key', 'team']).describe('Kind of the group.'),
+  kind: callerGroupSchema.shape.kind,
   partition: z
     .string()
     .nullable()

@@ -9,10 +9,10 @@ import {
   upstreamInfoSchema,
 } from '../upstream-view.ts';
 import { changedSchema, mergePatchSchema, pageByName, pageOf, pageQuery } from '../shapes.ts';
-import { check, invalid, madeOr, route } from '../route.ts';
+import { check, madeOr, route } from '../route.ts';
 import { ProblemError } from '../problem.ts';
 import type { AdminContext } from '../context.ts';
-import { changeConfig, mergePatch } from '../change.ts';
+import { changeConfig, inEntry, mergePatch, requireSameName, withEntry } from '../change.ts';
 import { readDirectory } from '../../overview/pools.ts';
 import { upstreamSchema } from '../../contract/config/upstream-config.ts';
 import type { Config, UpstreamConfig } from '../../contract/config/config.ts';
@@ -133,18 +133,8 @@ async function changeUpstream(
 ) {
   const { version, before, config, warnings } = await changeConfig(context, {
     action: `upstream ${id}: ${verb}`,
-    next: (present) => {
-      const next = edited(present);
-      const index = present.upstreams.findIndex((entry) => entry.id === id);
-      const upstreams =
-        index === -1 ? [...present.upstreams, next] : present.upstreams.with(index, next);
-      return { ...present, upstreams };
-    },
-    pathOf: (path, { upstreams }) => {
-      const index = upstreams.findIndex((entry) => entry.id === id);
-      const prefix = `upstreams[${index === -1 ? upstreams.length : index}].`;
-      return path.startsWith(prefix) ? path.slice(prefix.length) : path;
-    },
+    next: (present) => ({ ...present, upstreams: withEntry(present.upstreams, edited(present)) }),
+    pathOf: inEntry('upstreams', id),
   });
   const upstream = entryOf(config, id);
   if (upstream === null) throw noUpstream(id);
@@ -153,10 +143,7 @@ async function changeUpstream(
 
 function parseUpstream(id: string, document: unknown): UpstreamConfig {
   const upstream = check(upstreamSchema, { id, ...Object(document) });
-  if (upstream.id !== id) {
-    const message = `must be \`${id}\`, as in the path. An upstream cannot be renamed`;
-    throw invalid([{ path: 'id', message }]);
-  }
+  requireSameName(upstream, id, 'An upstream');
   return upstream;
 }
 

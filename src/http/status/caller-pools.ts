@@ -1,4 +1,5 @@
 import { steadyClock } from '../../runtime/clock.ts';
+import type { CallerGroup } from '../../contract/caller-status.ts';
 import type { GatewayKeyConfig, GroupConfig } from '../../contract/config/config.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { matchingGroups } from '../../routing/auto-groups.ts';
@@ -27,7 +28,7 @@ export interface StatusCaller {
 /** A pool in which the caller may have calls. */
 export interface CallerPool {
   readonly pool: PlacedPool;
-  readonly kind: 'configured' | 'automatic' | 'key' | 'team';
+  readonly kind: CallerGroup['kind'];
   /** null for an automatic group. */
   readonly group: GroupConfig | null;
   /** No other caller uses the pool, so its remaining limits may be shown. */
