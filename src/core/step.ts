@@ -71,7 +71,7 @@ import {
 } from './prefetching.ts';
 import { allLedgers, isSplit, type GroupState, type ActiveLease } from './state.ts';
 import { waitsForItself } from './nesting.ts';
-import { takeOver } from './recover.ts';
+import { takeOver } from './hand-over.ts';
 import { forgetScopes } from './scopes.ts';
 import { endReports, forgetReports, reportsDueAt } from './reports.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';

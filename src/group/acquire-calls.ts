@@ -14,7 +14,7 @@ import { leaseIdOf, type InstantMs, type LeaseId, type TicketId } from '../core/
 import { SUPERSEDED_ASK_AGAIN_MS } from '../core/words/settings.ts';
 import { countsUntil } from '../core/parts/bound.ts';
 import { BoundedSet } from '../core/parts/bounded-map.ts';
-import { handedGroupOf } from '../core/recover.ts';
+import { handedGroupOf } from '../core/hand-over.ts';
 import type { Observation } from './observe/observation.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { ParkedAcquires } from './parked.ts';

@@ -2,7 +2,8 @@ import { queueLength } from '../core/parts/queue.ts';
 import { nextChangeAt } from '../core/parts/breaker.ts';
 import type { Lessons } from '../core/parts/lessons.ts';
 import { NEVER, type GroupState } from '../core/state.ts';
-import { hasUse } from '../core/recover.ts';
+import { isUntouched } from '../core/parts/rates.ts';
+import { hasSpent } from '../core/parts/spend.ts';
 import { earlier, type InstantMs } from '../core/words/ids.ts';
 import { pause } from '../runtime/async.ts';
 import type { Schedule } from '../runtime/clock.ts';
@@ -27,6 +28,18 @@ export function isForgettable(state: GroupState, now: InstantMs): boolean {
       controls.scopes.narrower.some((lessons) => isStoppedFor(lessons, now)),
   );
   return !isStopped && !hasUse(state, now);
+}
+
+/** Whether the group has used any part of its limits that still counts. */
+function hasUse(state: GroupState, now: InstantMs): boolean {
+  const ledgers = [
+    { controls: state.controls, settings: state.settings },
+    ...state.members.values(),
+  ];
+  return ledgers.some(
+    ({ controls: { rates, spend }, settings }) =>
+      hasSpent(spend, now) || !isUntouched(rates, settings.rates, now),
+  );
 }
 
 /** Whether a pause or an open breaker still holds calls. */

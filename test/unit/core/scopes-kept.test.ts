@@ -1,7 +1,7 @@
 // What was learned of a scope stays where its calls go: to another instance, another id of the member, other kinds of grants.
 import { expect, test } from 'vitest';
 import { SCOPES_MAX } from '../../../src/core/parts/lessons.ts';
-import { handedGroupOf } from '../../../src/core/recover.ts';
+import { handedGroupOf } from '../../../src/core/hand-over.ts';
 import { PREFETCHED_PACE_MIN, MOVE_SETTLE_MS } from '../../../src/core/words/settings.ts';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { someMember, TestGroup } from '../../support/core-builders.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { leaseId } from '../../../src/core/words/ids.ts';
-import { handedGroupOf } from '../../../src/core/recover.ts';
+import { handedGroupOf } from '../../../src/core/hand-over.ts';
 import {
   LEASE_TTL_MS,
   MOVE_SETTLE_MS,

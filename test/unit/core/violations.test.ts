@@ -4,7 +4,7 @@ import { after, leaseIdOf, ticketId, type LeaseId } from '../../../src/core/word
 import { endLease } from '../../../src/core/leases.ts';
 import { INVARIANTS, type Invariant } from '../../../src/core/parts/totals.ts';
 import { step } from '../../../src/core/step.ts';
-import { handedGroupOf } from '../../../src/core/recover.ts';
+import { handedGroupOf } from '../../../src/core/hand-over.ts';
 import { checkMark } from '../../../src/core/stats.ts';
 import { someTicket, TestGroup } from '../../support/core-builders.ts';
 
