@@ -17,7 +17,8 @@ import { waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, passInDryRun, pump } from './grant.ts';
 import { strikeNextHolders } from './next-holders.ts';
-import { attach, claimGranted, freeForOtherKey } from './leases.ts';
+import { attach, freeForOtherKey } from './leases.ts';
+import { claimGranted } from './claims.ts';
 import {
   leave,
   reject,

@@ -50,14 +50,13 @@ import {
   endLease,
   expireLeases,
   extendByLostTime,
-  claimLease,
   holdById,
   orphanEnded,
   renewLease,
-  leaseOnPrefetched,
   markRefused,
   noteNamed,
 } from './leases.ts';
+import { claimLease, leaseOnPrefetched } from './claims.ts';
 import { leave, rejected, askForNames, expireWaiters } from './waiting.ts';
 import {
   expirePrefetched,
