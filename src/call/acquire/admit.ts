@@ -16,7 +16,8 @@ import {
 import { bodyBudget } from '../request/body.ts';
 import type { Candidate } from '../plan/plan.ts';
 import type { Admission, CallTicket } from './admission.ts';
-import { admitOne, endSlot, type AdmitContext, type AdmittedSlot } from './admit-one.ts';
+import { admitOne, endSlot, type AdmittedSlot } from './admit-one.ts';
+import type { AdmitContext } from './slot-request.ts';
 import { askGroups, ratesToReport, type AllSlots } from './ask-groups.ts';
 import { LeaseHolder, type CallLease } from './lease-holder.ts';
 import { poolSource } from './pools.ts';

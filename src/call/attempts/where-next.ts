@@ -1,4 +1,4 @@
-import type { ExcludedMembers } from '../acquire/admit-one.ts';
+import type { ExcludedMembers } from '../acquire/slot-request.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import { steadyClock } from '../../runtime/clock.ts';
 import type { CallTicket } from '../acquire/admission.ts';

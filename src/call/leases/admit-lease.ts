@@ -7,7 +7,8 @@ import type { Placement } from '../../routing/placement.ts';
 import { steadyClock } from '../../runtime/clock.ts';
 import { within } from '../../runtime/async.ts';
 import { waitsUntil, type CallTicket } from '../acquire/admission.ts';
-import { slotRequest, cancelTicket, type AdmitContext } from '../acquire/admit-one.ts';
+import { cancelTicket } from '../acquire/admit-one.ts';
+import { slotRequest, type AdmitContext } from '../acquire/slot-request.ts';
 import { billedOf } from '../acquire/admit.ts';
 import {
   askGroups,
