@@ -181,9 +181,11 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     if (ownKey !== null) await delayNewKey(call, keyHere, candidate.placements);
     const keepalive = keepaliveOf(candidate);
     const patient = keepalive === null ? ticket : ticketKeptAlive(ticket, known, keepalive);
-    const tries = new CallAttempts<Answered>(known.request.headers);
+    const attempts = new CallAttempts<Answered>(known.request.headers);
     const run = (at: Candidate, listener: PositionListener | null) =>
-      drive(at, { ticket: patient, tries, listener }, httpCalls).then((one) => spaced(one, known));
+      drive(at, { ticket: patient, attempts, listener }, httpCalls).then((one) =>
+        spaced(one, known),
+      );
     const result = await (keepalive === null
       ? run(candidate, null)
       : keptAlive(candidate, keepalive, run));

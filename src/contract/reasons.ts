@@ -109,7 +109,7 @@ export interface ErrorReply {
   readonly isPermanent?: boolean;
   /** Time after which a retry may succeed, for callers that can wait long. */
   readonly endsInMs?: number;
-  readonly tries?: number;
+  readonly attempts?: number;
   /** Facts about the rejected call that only its error has, for the count of rejections. Not sent to callers. */
   readonly about?: {
     readonly key?: { readonly id: string; readonly team?: string | null };

@@ -53,7 +53,7 @@ export type AskedLease = PoolRef & Pick<AcquireRequest, 'ticket'>;
 /** When a lease began, how long it lasts without a renewal, and a callback for when its group knows it, or its end. */
 interface HeldSince {
   /** The prefetched slot that becomes the lease. Absent if it was granted. */
-  readonly lent?: OrphanedPrefetchedSlot;
+  readonly prefetched?: OrphanedPrefetchedSlot;
   readonly onKnown: () => void;
   readonly grantedAt: number;
   readonly renewedAt: number;
@@ -85,7 +85,7 @@ export class LeaseHolder {
   readonly #ctx: Background;
   readonly #after: Schedule;
   #granted: HeldBy;
-  readonly #lent: OrphanedPrefetchedSlot | undefined;
+  readonly #prefetched: OrphanedPrefetchedSlot | undefined;
   readonly #grantedAt: number;
   /** When the last acknowledged renewal was sent, or when the lease was granted. */
   #renewedAt: number;
@@ -117,13 +117,13 @@ export class LeaseHolder {
     ctx: Background,
     after: Schedule,
     onEnd: ((end: LeaseEnd) => void) | null = null,
-    { grantedAt, renewedAt, ttlMs, onKnown, lent }: HeldSince = heldFromNow(),
+    { grantedAt, renewedAt, ttlMs, onKnown, prefetched }: HeldSince = heldFromNow(),
   ) {
     this.#grantedAt = grantedAt;
     this.#renewedAt = renewedAt;
     this.#ttlMs = ttlMs;
     this.#onKnown = onKnown;
-    this.#lent = lent;
+    this.#prefetched = prefetched;
     this.#onEnd = onEnd;
     this.#pool = pool;
     this.#asked = asked;
@@ -388,7 +388,10 @@ export class LeaseHolder {
 
   /** The lease as described to an instance that may not know it. */
   get #claim(): ResumeRequest {
-    return { ...claimNow(this.#held), ...(this.#lent !== undefined && { lent: this.#lent }) };
+    return {
+      ...claimNow(this.#held),
+      ...(this.#prefetched !== undefined && { lent: this.#prefetched }),
+    };
   }
 
   /** Reports by the lease's id, but never after its end, because another instance would then count it as held. */

@@ -36,7 +36,7 @@ export interface PrefetchContext {
 export function takePrefetchedSlot(
   access: PrefetchContext,
   table: RoutingTable,
-): { readonly loan: LocalPrefetch; readonly slot: LocalSlot } | null {
+): { readonly prefetch: LocalPrefetch; readonly slot: LocalSlot } | null {
   const prefetch = prefetches.get(access.name);
   if (prefetch === undefined || prefetch.isOver || prefetch.isEmpty) return null;
   if (prefetch.configVersion !== table.snapshot.version || isolateConfig.mayBeOld(table)) {
@@ -44,7 +44,7 @@ export function takePrefetchedSlot(
   }
   const slot = prefetch.take();
   seeToKeeper(prefetch, access);
-  return slot === null ? null : { loan: prefetch, slot };
+  return slot === null ? null : { prefetch, slot };
 }
 
 /** Adds slots that a pool has prefetched to this isolate. `askedAt` is when the answered request was sent. */
@@ -212,7 +212,7 @@ function silent(report: PrefetchReport): PrefetchReport {
 const OWN_AFTER_MS = 1_000;
 
 interface PrefetchedLeaseParts {
-  readonly loan: LocalPrefetch;
+  readonly prefetch: LocalPrefetch;
   readonly slot: LocalSlot;
   readonly access: PrefetchContext;
   readonly known: PrefetchedCall;
@@ -290,7 +290,7 @@ export class PrefetchedLease implements CallLease {
     if (this.#own !== null || !isReported || isReserved) {
       return this.#takeOwn().release(outcome, settlement);
     }
-    const { loan: prefetch, slot, access, known, onEnd } = this.#parts;
+    const { prefetch, slot, access, known, onEnd } = this.#parts;
     if (outcome === 'success') {
       prefetch.note(known, slot, this.#status, this.#beganAt, this.#notes?.requestId, settlement);
     }
@@ -302,17 +302,23 @@ export class PrefetchedLease implements CallLease {
   /** Exchanges the slot for its own lease, with the next message about it. */
   #takeOwn(): LeaseHolder {
     if (this.#own !== null) return this.#own;
-    const { loan, slot, access, known, asked, onEnd } = this.#parts;
+    const { prefetch, slot, access, known, asked, onEnd } = this.#parts;
     const { pool, ctx, after } = access;
-    loan.own(slot);
-    const lent = { loan: loan.id, slot: slot.slot, told: loan.report() };
-    const { renewedAt } = loan;
+    prefetch.own(slot);
+    const prefetched = { loan: prefetch.id, slot: slot.slot, told: prefetch.report() };
+    const { renewedAt } = prefetch;
     const held = { lease: null, leaseId: known.leaseId, attachment: slot.attachment };
-    const onKnown = (): void => loan.part(slot);
-    const since = { grantedAt: this.#beganAt, renewedAt, ttlMs: PREFETCH_TTL_MS, onKnown, lent };
+    const onKnown = (): void => prefetch.part(slot);
+    const since = {
+      grantedAt: this.#beganAt,
+      renewedAt,
+      ttlMs: PREFETCH_TTL_MS,
+      onKnown,
+      prefetched,
+    };
     this.#own = new LeaseHolder(pool, asked(), held, ctx, after, onEnd, since);
     if (this.#status !== null) this.#own.reportAnswer(this.#status, this.#notes);
-    seeToKeeper(loan, access);
+    seeToKeeper(prefetch, access);
     return this.#own;
   }
 }

@@ -75,11 +75,11 @@ async function endRun(
   if (isRunStream(answer)) return reading(answer, endReader(RunEvents, call, located));
   if (!answer.ok || !isJson(answer)) return { answer, isHeld: false };
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX, call.after);
-  const { said, isWhole } = readBeginning(peeked.text);
+  const { reportedRun, isWhole } = readBeginning(peeked.text);
   const looked = { answer: peeked.answer, isHeld: false };
-  if (said !== null) reportIfEnded(call, located, said);
+  if (reportedRun !== null) reportIfEnded(call, located, reportedRun);
   // Its status may follow a long beginning.
-  const isOpen = said === null && !isWhole;
+  const isOpen = reportedRun === null && !isWhole;
   return isOpen ? reading(peeked.answer, endReader(RunDocument, call, located)) : looked;
 }
 

@@ -62,7 +62,7 @@ const NOTHING_READ: AnswerRead = { refusal: null, answer: null };
 export async function forward(sending: Sending): Promise<AttemptResult> {
   const { candidate, turn, target, metering, admission } = sending;
   const { call, rules, located, members, member } = candidate;
-  const { ticket, tries: attempts, hasNext } = turn;
+  const { ticket, attempts, hasNext } = turn;
   const { request, method, ctx, after, body } = call;
   const { upstream } = located;
   const waitMs = Math.round(steadyClock.now() - ticket.enqueuedAt);
@@ -134,7 +134,7 @@ export async function forward(sending: Sending): Promise<AttemptResult> {
   reportAnswer(sending, answer);
   if (candidate.routed.account !== null) ctx.waitUntil(learnFrom(sending, answer));
   const isDone = answer.ok && isMistake !== true;
-  admission.reportServed(warningIn(answer, sending), proofBy(isDone, members, turn.tries));
+  admission.reportServed(warningIn(answer, sending), proofBy(isDone, members, turn.attempts));
   if (isNotSwitched(located.operation, answer)) return notSwitched(sending, held, answer);
   if (answer.webSocket !== null) {
     const switched = passSession(sending, { held, answer, socket: answer.webSocket });
@@ -216,11 +216,12 @@ function settlingOf(
   const { candidate, admission } = sending;
   return async (outcome) => {
     await events.caughtUp?.();
-    const { said } = events;
+    const { reportedRun } = events;
     // A caller that leaves the stream of a run does not end the run.
     const isOver = held.cutBy === 'revoked' || held.cutBy === 'max_hold';
-    const continues = said?.state === 'goes on' && !isOver;
-    const isKept = continues && (await keepForRun(candidate, admission, said.id, answer.status));
+    const continues = reportedRun?.state === 'goes on' && !isOver;
+    const isKept =
+      continues && (await keepForRun(candidate, admission, reportedRun.id, answer.status));
     return isKept ? leaving(sending)(outcome) : settle(outcome);
   };
 }
@@ -309,10 +310,10 @@ async function sendPlain({ candidate: { call }, target: { headers } }: Sending):
 export function notRenamed(
   { members }: Candidate,
   { id, bodyModel }: MemberRoute,
-  { tries }: CandidateAttempt<unknown>,
+  { attempts }: CandidateAttempt<unknown>,
 ): NotServed | Rejected {
-  tries.refusedMembers.note(id, 'never_fits');
-  if (members !== null && hasMemberLeft(members, tries)) return { kind: 'again', where: 'here' };
+  attempts.refusedMembers.note(id, 'never_fits');
+  if (members !== null && hasMemberLeft(members, attempts)) return { kind: 'again', where: 'here' };
   const message = `The model in the body could not be renamed to \`${bodyModel ?? ''}\`, its name at member \`${id}\`. Send a smaller body, uncompressed.`;
   return rejected({ reason: 'body_unreadable', message });
 }

@@ -61,15 +61,18 @@ export async function holdRun(
     return { answer, isHeld: false, events: noting(new RunDocument(), note), isOwn: true };
   }
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX, candidate.call.after);
-  const { said, isWhole, made } = readBeginning(peeked.text);
+  const { reportedRun, isWhole, made } = readBeginning(peeked.text);
   const looked = { answer: peeked.answer, isHeld: false };
   const noted = made === null ? undefined : note?.(made);
-  if (said?.state === 'goes on') {
+  if (reportedRun?.state === 'goes on') {
     await noted;
-    return { ...looked, isHeld: await keepForRun(candidate, admission, said.id, answer.status) };
+    return {
+      ...looked,
+      isHeld: await keepForRun(candidate, admission, reportedRun.id, answer.status),
+    };
   }
   // It was too long or too slow to be read first.
-  const isOpen = said === null && !isWhole;
+  const isOpen = reportedRun === null && !isWhole;
   const open = (): CheckedAnswer =>
     reading(peeked.answer, noting(new RunDocument(), note), candidate.located);
   return isOpen ? open() : looked;
@@ -238,8 +241,8 @@ class NotingReader implements RunReader {
     this.#noted = this.#note(this.#inner.made);
   }
 
-  get said(): ReportedRun | null {
-    return this.#inner.said;
+  get reportedRun(): ReportedRun | null {
+    return this.#inner.reportedRun;
   }
 
   get made(): readonly string[] | null {
@@ -252,6 +255,6 @@ class NotingReader implements RunReader {
    */
   async caughtUp(): Promise<void> {
     await this.#inner.caughtUp?.();
-    if (this.said?.state === 'goes on') await this.#noted;
+    if (this.reportedRun?.state === 'goes on') await this.#noted;
   }
 }

@@ -198,7 +198,7 @@ async function report(
 async function reportAnswer(
   write: (bytes: Uint8Array) => Promise<void>,
   { shape, model }: Pick<Keepalive, 'shape' | 'model'>,
-  { response: answer, said }: Answered,
+  { response: answer, ownHeaders }: Answered,
 ): Promise<void> {
   const { status, headers } = answer;
   const packings = packingsOf(headers.get('content-encoding'));
@@ -206,7 +206,7 @@ async function reportAnswer(
   if (!answer.ok || !isStream || packings === null || answer.body === null) {
     const { text, answer: rest } = await peekAnswer(answer, ERROR_CHARACTERS_MAX);
     await rest.body?.cancel();
-    const isHopeless = (said['x-should-retry'] ?? headers.get('x-should-retry')) === 'false';
+    const isHopeless = (ownHeaders['x-should-retry'] ?? headers.get('x-should-retry')) === 'false';
     const retryAfterMs = isHopeless ? null : headerDelay({ headers, now: Date.now() });
     const failure = { status, text, retryAfterMs };
     return write(encoder.encode(upstreamErrorFrame(shape, failure, model)));

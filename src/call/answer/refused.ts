@@ -65,7 +65,7 @@ export async function refused(
   const { candidate, turn, admission, metering } = sending;
   const { call, members, member } = candidate;
   const { body } = call;
-  const { tries: attempts } = turn;
+  const { attempts } = turn;
   const { kind } = refusal.signal;
   if (kind === 'concurrency' && refusal.isOfApi && answer !== null && body.isKept) {
     // The account has too many concurrent calls, so the call waits in the account's pool and not in its key's. A
@@ -119,8 +119,8 @@ async function keepAnswer(
   if (answer === null || kind === 'served' || !isLasting(kind)) return;
   const kept = await keptAnswer(answer, sending.candidate.call.after);
   if (kept === null) return;
-  const { tries } = sending.turn;
-  tries.lastRefusal = { kind, answer: refusalAnswer(sending, refusal, kept, waitMs) };
+  const { attempts } = sending.turn;
+  attempts.lastRefusal = { kind, answer: refusalAnswer(sending, refusal, kept, waitMs) };
 }
 
 function refusalAnswer(
@@ -132,7 +132,7 @@ function refusalAnswer(
   const { candidate, turn } = sending;
   const signed = signature(sending, waitMs, response.headers);
   // Another member may serve the next attempt.
-  const isHopeless = isFinal && turn.tries.refusedMembers.waitable === null;
+  const isHopeless = isFinal && turn.attempts.refusedMembers.waitable === null;
   const all = isHopeless ? { ...signed, 'x-should-retry': 'false' } : signed;
   const mayConcernKey = kind !== 'egress' && kind !== 'unauthorized';
   return answered(response, all, mayConcernKey && isAboutKey(candidate));
@@ -159,9 +159,9 @@ export async function tooSlow(sending: Sending): Promise<NotServed> {
   // A group that also counts the call at the next upstream must not count it twice.
   await released;
   if (member === null || members === null) return SLOW;
-  const { tries } = turn;
-  tries.refusedMembers.noteSlow(member.id);
-  return hasMemberLeft(members, tries) ? { kind: 'again', where: 'here', isSlow: true } : SLOW;
+  const { attempts } = turn;
+  attempts.refusedMembers.noteSlow(member.id);
+  return hasMemberLeft(members, attempts) ? { kind: 'again', where: 'here', isSlow: true } : SLOW;
 }
 
 const SLOW: NotServed = { kind: 'again', where: 'elsewhere', isSlow: true };
@@ -173,7 +173,7 @@ export function firstTokenMsOf({ candidate, turn }: Sending): number | null {
   if (!canBeSentAgain(candidate)) return null;
   const { members, member } = candidate;
   const atMember =
-    members === null || member === null ? null : firstTokenMsAt(members, member, turn.tries);
+    members === null || member === null ? null : firstTokenMsAt(members, member, turn.attempts);
   return atMember ?? turn.firstTokenMs;
 }
 

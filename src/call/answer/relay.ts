@@ -52,7 +52,7 @@ export async function relay(
   );
   // The run is held before its caller learns of it, so its end cannot be reported before that.
   if (isWhole && isOwn === true) await events?.caughtUp?.();
-  if (isWhole && isOwn === true && events?.said?.state === 'goes on') await settled;
+  if (isWhole && isOwn === true && events?.reportedRun?.state === 'goes on') await settled;
   // The slot is free by now, so queued calls start first. The extra turn of the event loop costs CPU, so calls without
   // a queue skip it.
   if (isWhole && admission.hasWaiters) await whenQuiet();
@@ -61,13 +61,13 @@ export async function relay(
 
 /** Makes Headgate's own headers of an answer. `theirs` are the upstream's headers. */
 export function signature(
-  { candidate: { located, member }, turn: { tries: attempts }, target, admission }: Sending,
+  { candidate: { located, member }, turn: { attempts }, target, admission }: Sending,
   waitMs: number,
   theirs: Headers,
 ): AnswerHeaders {
   const groups = groupsOf(admission);
   const memberId = member?.id ?? null;
-  traceCall({ located, groups, member: memberId, waitMs, tries: attempts.sent });
+  traceCall({ located, groups, member: memberId, waitMs, attempts: attempts.sent });
   const { leaseIds, rates, waited } = admission;
   return {
     ...(rates.length > 0 && rateHeaders(rates, theirs)),
@@ -97,15 +97,15 @@ export function noAnswer(
 }
 
 export function reportAnswer(
-  { candidate: { located }, turn: { tries }, admission }: Sending,
+  { candidate: { located }, turn: { attempts }, admission }: Sending,
   { status, headers }: Response,
 ): void {
   const requestId = requestIdOf(headers, located.upstream);
-  const isAgain = tries.sent > 1;
+  const isAgain = attempts.sent > 1;
   const notes =
     requestId === null && !isAgain
       ? undefined
-      : { ...(requestId !== null && { requestId }), ...(isAgain && { sent: tries.sent }) };
+      : { ...(requestId !== null && { requestId }), ...(isAgain && { sent: attempts.sent }) };
   admission.reportAnswer(status, notes);
 }
 
@@ -169,7 +169,7 @@ export async function countLateError(
   if (refusal === null) return outcome;
   await new CallNamesReader(candidate).read();
   logEvent('upstream_refused', refusalFields(sending, refusal, answer.status));
-  const isRepeat = turn.tries.noteRefused(placeOf(candidate), refusal.signal);
+  const isRepeat = turn.attempts.noteRefused(placeOf(candidate), refusal.signal);
   admission.report(refusal.signal, refusal.scope, isRepeat);
   return refusal.isFinal ? 'refused' : 'failed';
 }

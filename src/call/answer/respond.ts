@@ -28,7 +28,7 @@ type Responding = Pick<ProxyCall, 'request' | 'url' | 'table' | 'env' | 'ctx' | 
 export function respond(result: FinalResult, call: Responding, cors: Headers | null): Response {
   const response = responseOf(result, call);
   const { headers } = response;
-  if (result.kind === 'answered') putAnswerHeaders(headers, result.said);
+  if (result.kind === 'answered') putAnswerHeaders(headers, result.ownHeaders);
   if (cors !== null) addCors(headers, cors);
   if (isPageVisit(call.request)) headers.append('content-security-policy', 'sandbox');
   return response;

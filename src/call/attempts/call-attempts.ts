@@ -186,7 +186,7 @@ export function isSamePlace(a: Upstream, b: Upstream): boolean {
 
 export interface CandidateAttempt<End = Answered> {
   readonly ticket: CallTicket;
-  readonly tries: CallAttempts<End>;
+  readonly attempts: CallAttempts<End>;
   readonly listener: PositionListener | null;
   /** Whether another upstream follows if this one does not serve the call. */
   readonly hasNext: boolean;

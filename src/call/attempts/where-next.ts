@@ -15,7 +15,7 @@ import { isFailure } from './refused-members.ts';
 
 /** What decides where a refused call goes next. */
 type RefusedAt = Pick<Candidate, 'rules' | 'located' | 'members'>;
-type RefusedAttempt = Pick<CandidateAttempt<unknown>, 'tries' | 'hasNext' | 'hasOtherPlace'> & {
+type RefusedAttempt = Pick<CandidateAttempt<unknown>, 'attempts' | 'hasNext' | 'hasOtherPlace'> & {
   readonly ticket: Pick<CallTicket, 'maxWaitMs'>;
 };
 
@@ -42,7 +42,7 @@ export function whereNextIfKept(
   turn: RefusedAttempt,
   kind: UpstreamSignal['kind'],
 ): NotServed['where'] | null {
-  const { ticket, tries: attempts, hasNext, hasOtherPlace } = turn;
+  const { ticket, attempts, hasNext, hasOtherPlace } = turn;
   const { rules, located, members } = candidate;
   const { max, budget } = rules.retries;
   const elsewhere = hasNext ? 'elsewhere' : null;
@@ -153,7 +153,7 @@ export function firstTokenMsAt(
 function whereAfterMember(
   { rules, located }: RefusedAt,
   plan: MemberPlan,
-  { ticket, tries: attempts }: RefusedAttempt,
+  { ticket, attempts }: RefusedAttempt,
   kind: UpstreamSignal['kind'],
 ): NotServed['where'] | null {
   const { refusedMembers } = attempts;

@@ -101,7 +101,9 @@ export async function attemptAt<End>(
     metering:
       members === null ? metering : (metering?.beforeGrant(members.places.values()) ?? null),
     members:
-      members === null ? null : { group: members.group, ...excludedMembers(members, turn.tries) },
+      members === null
+        ? null
+        : { group: members.group, ...excludedMembers(members, turn.attempts) },
   });
   if (admitted.kind !== 'admitted') return admitted;
   const { admission } = admitted;
@@ -136,7 +138,7 @@ function reportedUsageOf({ call, located, rules, member }: Candidate): ReportedU
  */
 function placeOf(
   members: MemberPlan,
-  { tries: { refusedMembers } }: CandidateAttempt<unknown>,
+  { attempts: { refusedMembers } }: CandidateAttempt<unknown>,
   { member }: Admission,
 ): MemberRoute | Moved | Rejected {
   if (member === null) {

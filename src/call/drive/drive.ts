@@ -72,11 +72,7 @@ export interface CallAdapter<End extends { readonly kind: 'answered' }> {
  */
 export async function drive<End extends { readonly kind: 'answered' }>(
   first: Candidate,
-  {
-    ticket,
-    tries: attempts,
-    listener,
-  }: Pick<CandidateAttempt<End>, 'ticket' | 'tries' | 'listener'>,
+  { ticket, attempts, listener }: Pick<CandidateAttempt<End>, 'ticket' | 'attempts' | 'listener'>,
   adapter: CallAdapter<End>,
 ): Promise<FinalResult<End>> {
   const spillOf = (from: Candidate) => (adapter.spills ? planSpill(from) : NO_SPILL);
@@ -94,7 +90,7 @@ export async function drive<End extends { readonly kind: 'answered' }>(
     const { upstream } = candidate.located;
     const hasOtherPlace = spill.next.some(({ entry }) => !isSamePlace(entry.upstream, upstream));
     const firstTokenMs = hasNext ? spill.firstTokenMs : null;
-    const turn = { ticket: here, tries: attempts, listener, hasNext, firstTokenMs, hasOtherPlace };
+    const turn = { ticket: here, attempts, listener, hasNext, firstTokenMs, hasOtherPlace };
     // A call with members goes to their addresses, so the upstream that it names does not matter.
     const mayGo = candidate.members !== null || attempts.mayGoTo(upstream);
     const result = mayGo ? await adapter.attempt(candidate, turn) : GOES_ON;
@@ -201,7 +197,7 @@ function finalResult<End>(
   }
   const isReported = refusalWords !== null && OF_QUEUE.has(reply.reason);
   const earlier = isReported ? ` The upstream refused an earlier attempt: "${refusalWords}"` : '';
-  return { ...result, reply: { ...reply, message: `${reply.message}${earlier}`, tries: sent } };
+  return { ...result, reply: { ...reply, message: `${reply.message}${earlier}`, attempts: sent } };
 }
 
 /**

@@ -51,7 +51,7 @@ export interface LeaseAdmissionRequest {
   /** null if none of its groups counts tokens or cost. */
   readonly metering: Metering | null;
   readonly ticket: CallTicket;
-  readonly tries: CallAttempts<unknown>;
+  readonly attempts: CallAttempts<unknown>;
   /** Latest time at which its request must be answered. */
   readonly parkUntil: number;
   /** Its caller can ask for it again, so it keeps its queue position when the caller leaves. */
@@ -189,7 +189,7 @@ type RejectedSlot = Extract<SlotEnd, { kind: 'rejected' }>;
 const REPLIES = { capped, overloaded, unavailable };
 
 function contextOf(
-  { plan, metering, tries }: LeaseAdmissionRequest,
+  { plan, metering, attempts }: LeaseAdmissionRequest,
   all: readonly Placement[],
 ): Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team' | 'names'> {
   const { call, members } = plan;
@@ -199,7 +199,8 @@ function contextOf(
     names: null,
     metering:
       members === null ? metering : (metering?.beforeGrant(members.places.values()) ?? null),
-    members: members === null ? null : { group: members.group, ...excludedMembers(members, tries) },
+    members:
+      members === null ? null : { group: members.group, ...excludedMembers(members, attempts) },
     billed: metering === null ? null : billedOf(all),
     team: call.caller.key?.team ?? null,
   };

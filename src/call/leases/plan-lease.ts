@@ -137,7 +137,7 @@ export function locatedAt(upstream: Upstream, model: string | null): Located {
     operation: { name: LEASE, shape, limited: true, model: { from: 'none' } },
     model,
     isProven: true,
-    said: null,
+    headerModel: null,
     chosenBy: null,
     isStream: false,
   };

@@ -74,22 +74,22 @@ async function askForLease(
   const first = await planLease(call, wanted);
   if (first.kind === 'rejected') return first;
   if (ownKey !== null) await delayNewKey(call, ownKey, first.placements);
-  const tries = new CallAttempts<Replied>(call.request.headers, ticket.past);
+  const attempts = new CallAttempts<Replied>(call.request.headers, ticket.past);
   const result = await drive(
     first,
-    { ticket: ticketFor(call, wanted, ticket), tries, listener: null },
+    { ticket: ticketFor(call, wanted, ticket), attempts, listener: null },
     {
       spills: false,
       untilAt: parkUntil,
       plan: (newer) => planLease(newer, wanted),
       attempt: async (plan, attempt): Promise<AttemptResult<Replied>> => {
-        const now = { ...ticket, past: tries.past };
+        const now = { ...ticket, past: attempts.past };
         const admitted = await admitLease({
           plan,
           parkUntil,
           isKept,
           ticket: attempt.ticket,
-          tries,
+          attempts,
           metering: meteringOf(plan, wanted),
           refusedNow: (placements) => refusedNow(plan.call, wanted, placements, receivedAt),
         });
@@ -104,7 +104,7 @@ async function askForLease(
   if (result.kind === 'answered') return result.reply;
   if (result.kind === 'left') return result;
   // Headgate sends nothing for a lease, so its reply has no number of attempts.
-  const { tries: _, ...reply } = result.reply;
+  const { attempts: _, ...reply } = result.reply;
   return { ...result, reply };
 }
 

@@ -52,17 +52,17 @@ export async function patchLease(
   }
   const { kind } = refusal.signal;
   const { members, member } = held;
-  const tries = new CallAttempts(call.request.headers, lease.past);
-  const isRepeat = tries.noteRefused(placeOf(held), refusal.signal);
+  const attempts = new CallAttempts(call.request.headers, lease.past);
+  const isRepeat = attempts.noteRefused(placeOf(held), refusal.signal);
   // The holder's network address is not that of the Worker.
   if (kind !== 'egress') await reportRefused(call, lease, refusal, isRepeat);
   if (members !== null && member !== null && kind !== 'served') {
-    noteRefusedAt(tries, members, member, kind);
+    noteRefusedAt(attempts, members, member, kind);
   }
   const ticket = { maxWaitMs: lease.mayWait ? null : 0 };
   const where = whereNextIfKept(
     held,
-    { ticket, tries, hasNext: false, hasOtherPlace: false },
+    { ticket, attempts, hasNext: false, hasOtherPlace: false },
     kind,
   );
   const notTo = await releaseAll(call, lease, {
@@ -73,11 +73,11 @@ export async function patchLease(
   });
   if (notTo.length > 0) return notReported(notTo);
   if (where === null) return judged({ action: 'stop', after_ms: 0 });
-  const afterMs = where === 'here later' ? Math.round(tries.pauseMs()) : 0;
+  const afterMs = where === 'here later' ? Math.round(attempts.pauseMs()) : 0;
   return judged({
     action: 'again',
     after_ms: afterMs,
-    ticket: await ticketAfter(call, lease, tries),
+    ticket: await ticketAfter(call, lease, attempts),
   });
 }
 

@@ -17,11 +17,11 @@ interface Traced {
   /** The member of its group that served it. null if it had none. */
   readonly member: string | null;
   readonly waitMs: number;
-  readonly tries: number;
+  readonly attempts: number;
 }
 
 /** Sets the attributes of a call on the platform's span. Does nothing if the request is not traced. */
-export function traceCall({ located, groups, member, waitMs, tries: attempts }: Traced): void {
+export function traceCall({ located, groups, member, waitMs, attempts }: Traced): void {
   tracedSpan()?.setAttributes({
     'gen_ai.operation.name': located.operation.name,
     'gen_ai.provider.name': located.upstream.id,

@@ -155,16 +155,16 @@ function holdsKey({ key }: AuthenticatedCall['caller']): boolean {
 }
 
 interface ModelRequest {
-  readonly said: string | null;
+  readonly headerModel: string | null;
   readonly upstream: Upstream;
   readonly path: string;
   readonly operation: Operation;
 }
 
-/** What must hold for the body of a call whose model must be verified. `said` is the model in its header. */
+/** What must hold for the body of a call whose model must be verified. */
 export function proofOf(
   rule: ModelRule,
-  { said, upstream, path, operation }: ModelRequest,
+  { headerModel, upstream, path, operation }: ModelRequest,
   known: AuthenticatedCall,
 ): BodyProof {
   const {
@@ -175,8 +175,8 @@ export function proofOf(
   const call = { upstream, operation: operation.name, method, path, keyIds };
   return {
     isBound: rule.isWanted,
-    allowsReferences: () => table.routes.allowsReferences(call, said),
-    against: (shown) => disagreement({ said, shown, where: 'body' }, upstream, table),
+    allowsReferences: () => table.routes.allowsReferences(call, headerModel),
+    against: (shown) => disagreement({ headerModel, shown, where: 'body' }, upstream, table),
   };
 }
 
@@ -185,12 +185,16 @@ export function proofOf(
  * names none.
  */
 export function disagreement(
-  { said, shown, where }: { said: string | null; shown: string; where: 'body' | 'path' },
+  {
+    headerModel,
+    shown,
+    where,
+  }: { headerModel: string | null; shown: string; where: 'body' | 'path' },
   upstream: Upstream,
   { routes }: RoutingTable,
 ): ErrorReply | null {
-  if (said === null || routes.isSameModel(upstream, said, shown)) return null;
-  const message = `headgate-model: names ${quoted(said)}, but the ${where} of the call names ${quoted(shown)}, which the upstream will use. Remove the header.`;
+  if (headerModel === null || routes.isSameModel(upstream, headerModel, shown)) return null;
+  const message = `headgate-model: names ${quoted(headerModel)}, but the ${where} of the call names ${quoted(shown)}, which the upstream will use. Remove the header.`;
   return { reason: 'header_invalid', message };
 }
 

@@ -62,7 +62,7 @@ export interface Located {
   /** Whether it is the model that the upstream will read. Also true if the call shows none. */
   readonly isProven: boolean;
   /** The model that the header names, as this upstream calls it. */
-  readonly said: string | null;
+  readonly headerModel: string | null;
   /** How the upstream was chosen. null if the path names it. */
   readonly chosenBy: ChosenBy | null;
   /** Whether the call requests an event stream. Determined only if comments may be sent while it is queued. */
@@ -104,15 +104,15 @@ async function locateDirect(
   const { request, query, table, headers } = call;
   const operation = operationOf(call, upstream, path);
   const rule = modelRule(call, upstream, path, operation);
-  const said = headers.model;
+  const headerModel = headers.model;
   const shown = operation.model.from === 'path' ? operation.model.value : null;
   if (shown !== null && rule.isTrue) {
-    const reply = disagreement({ said, shown, where: 'path' }, upstream, table);
+    const reply = disagreement({ headerModel, shown, where: 'path' }, upstream, table);
     if (reply !== null) return rejected(reply);
   }
   const several = rule.isTrue ? severalInPath(call, operation, path, upstream) : null;
   if (several !== null) return rejected(several);
-  const asked = { said, upstream, path, operation };
+  const asked = { headerModel, upstream, path, operation };
   const inQuery = shown === null ? null : againstQuery(rule, asked, shown, call);
   if (inQuery !== null) return rejected(inQuery);
   if (rule.isWanted && rule.isTrue && operation.socket === 'session') {
@@ -125,11 +125,18 @@ async function locateDirect(
     }
   }
   // The upstream serves the model in the path. The header only names one that the path does not show.
-  const known = shown ?? said;
+  const known = shown ?? headerModel;
   if (rule.isWanted && known === null && operation.socket === 'session') {
     return rejected(missingModel(path));
   }
-  const located = { kind: 'located', upstream, path, operation, said, chosenBy: null } as const;
+  const located = {
+    kind: 'located',
+    upstream,
+    path,
+    operation,
+    headerModel,
+    chosenBy: null,
+  } as const;
   const wantsModel = looksIntoBody(operation, rule, known !== null);
   const wantsStream = mayStream(call, upstream, path, operation);
   if (!wantsModel && !wantsStream && !mayHoldKeys(request)) {
@@ -151,7 +158,7 @@ async function locateDirect(
   const reference = read.found === 'absent' ? storedIn(located, proof) : null;
   if (reference !== null && proof.isBound) return rejected(referredPath(reference));
   const isProven = read.found !== 'hidden' && reference === null;
-  const counted = model ?? (isProven ? said : null);
+  const counted = model ?? (isProven ? headerModel : null);
   const other = againstQuery(rule, asked, counted, call);
   if (other !== null) return rejected(other);
   return { ...located, isStream: read.isStream, model: counted, isProven };
@@ -210,13 +217,18 @@ async function locateUnified(
   if (!isTrue) call.body.unprove();
   const isProven = isTrue && proof !== null;
   const located = { kind: 'located', upstream, path, operation: there, model, isProven } as const;
-  const proofThere = proofOf(rule, { ...located, said: null }, call);
+  const proofThere = proofOf(rule, { ...located, headerModel: null }, call);
   const reference = isProven && found === 'absent' ? storedIn(located, proofThere) : null;
   if (reference !== null && proofThere.isBound) return rejected(referredPath(reference));
-  const inQuery = againstQuery(rule, { said: null, upstream, path, operation: there }, model, call);
+  const inQuery = againstQuery(
+    rule,
+    { headerModel: null, upstream, path, operation: there },
+    model,
+    call,
+  );
   if (inQuery !== null) return rejected(inQuery);
   const chosenBy = { model, prefix, home };
-  return withoutPrefix(call, { ...located, said: null, chosenBy, isStream }, prefix);
+  return withoutPrefix(call, { ...located, headerModel: null, chosenBy, isStream }, prefix);
 }
 
 /**
@@ -257,12 +269,12 @@ async function locateNamed(
   const chosen = choosePath(atHome(call, home), shape, named);
   if (chosen.kind === 'rejected') return withCure(call, chosen, named);
   const { upstream, path, prefix } = chosen;
-  const said = headers.model?.slice(prefix.length) ?? null;
-  const of = { ...call, headers: { ...headers, model: said } };
+  const headerModel = headers.model?.slice(prefix.length) ?? null;
+  const of = { ...call, headers: { ...headers, model: headerModel } };
   const direct = await locateDirect(of, upstream, path);
   if (direct.kind !== 'located') return direct;
   const located = { ...direct, chosenBy: { model: named, prefix, home } };
-  return located.model === said ? located : withoutPrefix(call, located, prefix);
+  return located.model === headerModel ? located : withoutPrefix(call, located, prefix);
 }
 
 /** Adds advice to the rejection of a call that names an object by id whose upstream is unknown. */
@@ -332,7 +344,7 @@ export async function relocate(
   const again = {
     ...call,
     request: body.readAgain(request),
-    headers: { ...headers, model: located.said },
+    headers: { ...headers, model: located.headerModel },
   };
   const direct = await locateDirect(again, upstream, path);
   return direct.kind === 'located' ? { ...direct, chosenBy: located.chosenBy } : direct;

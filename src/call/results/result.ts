@@ -27,7 +27,7 @@ export interface Answered {
   readonly kind: 'answered';
   readonly response: Response;
   /** Headers that Headgate adds. */
-  readonly said: AnswerHeaders;
+  readonly ownHeaders: AnswerHeaders;
   /**
    * Whether its status may concern the caller's key. It does not if the upstream serves no calls from here, whatever
    * the key.
@@ -89,10 +89,10 @@ export const LEFT: CallerLeft = { kind: 'left' };
 
 export function answered(
   response: Response,
-  said: AnswerHeaders = {},
+  ownHeaders: AnswerHeaders = {},
   isAboutKey = true,
 ): Answered {
-  return { kind: 'answered', response, said, isAboutKey };
+  return { kind: 'answered', response, ownHeaders, isAboutKey };
 }
 
 export function rejected(reply: ErrorReply, read: EarlierRead | null = null): Rejected {

@@ -16,7 +16,7 @@ export function errorResponse(dialect: Dialect, reply: ErrorReply): Response {
   });
   putAnswerHeaders(headers, {
     'headgate-reason': reply.reason,
-    ...(reply.tries !== undefined && { 'headgate-tries': String(reply.tries) }),
+    ...(reply.attempts !== undefined && { 'headgate-tries': String(reply.attempts) }),
     ...retryHeaders(reply),
     ...(dialect === 'bedrock' && { 'x-amzn-errortype': bedrockType(status) }),
   });

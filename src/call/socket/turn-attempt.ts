@@ -52,7 +52,7 @@ export async function refuseTurn(
   mayRetry: boolean,
 ): Promise<RefusedTurn> {
   const { call, members, member } = candidate;
-  const { tries: attempts } = turn;
+  const { attempts } = turn;
   const { refusal } = await readAnswer(answer, sourceOf({ candidate, admission }), call.after);
   if (refusal === null) {
     if (mayRetry) admission.reportServed(null, proofBy(false, members, attempts));
@@ -105,9 +105,9 @@ export async function notConnected(
 /** Tries another place, because this upstream has no WebSockets on the route. */
 function unservedAt({ candidate, turn }: GrantedAttempt): NotServed | Rejected {
   const { call, members, member } = candidate;
-  const { tries, hasNext } = turn;
-  if (member !== null) tries.refusedMembers.note(member.id, 'never_fits');
-  if (members !== null && hasMemberLeft(members, tries)) return { kind: 'again', where: 'here' };
+  const { attempts, hasNext } = turn;
+  if (member !== null) attempts.refusedMembers.note(member.id, 'never_fits');
+  if (members !== null && hasMemberLeft(members, attempts)) return { kind: 'again', where: 'here' };
   return hasNext ? { kind: 'again', where: 'elsewhere' } : rejected(unserved(call.url));
 }
 

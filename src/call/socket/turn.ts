@@ -191,9 +191,9 @@ export class Turn {
     // A long answer must not keep a long request.
     this.#request.body.answered();
     const { admission, turn, candidate } = this.#parts;
-    const { sent } = turn.tries;
+    const { sent } = turn.attempts;
     admission.reportAnswer(200, sent > 1 ? { sent } : undefined);
-    admission.reportServed(null, proofBy(true, candidate.members, turn.tries));
+    admission.reportServed(null, proofBy(true, candidate.members, turn.attempts));
     this.#answered.resolve(null);
   }
 
@@ -219,7 +219,7 @@ export class Turn {
     const { candidate, admission, turn } = this.#parts;
     const refusal = readFailedEvent(frame, sourceOf(this.#parts));
     if (refusal === null) return;
-    const isRepeat = turn.tries.noteRefused(placeOf(candidate), refusal.signal);
+    const isRepeat = turn.attempts.noteRefused(placeOf(candidate), refusal.signal);
     admission.report(refusal.signal, refusal.scope, isRepeat);
   }
 

@@ -282,10 +282,10 @@ export class Turns {
     const first = await plan(known);
     if (first.kind !== 'planned') return first;
     const ticket = { ...newTicket(known), kind: 'turn' } as const;
-    const tries = new CallAttempts<TurnAnswered>(known.request.headers);
+    const attempts = new CallAttempts<TurnAnswered>(known.request.headers);
     return drive(
       first,
-      { ticket, tries, listener: null },
+      { ticket, attempts, listener: null },
       {
         spills: place === null,
         untilAt: Infinity,
@@ -312,7 +312,7 @@ export class Turns {
       await admission.release('unused');
       return notRenamed(candidate, member, attempt);
     }
-    attempt.tries.noteSent();
+    attempt.attempts.noteSent();
     retryBudgetOf(located.upstream.id).noteCall();
     this.#idleMs = rules.hold.idleMs;
     // The connection may take seconds, in which its slots count and may be revoked.

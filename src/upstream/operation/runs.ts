@@ -103,7 +103,7 @@ export function isId(value: unknown): value is string {
 /** Reads the state of a run from a response while its bytes pass. */
 export interface RunReader {
   push(chunk: Uint8Array): void;
-  readonly said: ReportedRun | null;
+  readonly reportedRun: ReportedRun | null;
   /**
    * Ids by which the object in the response can be requested later. null if it is not stored, or that is not known yet.
    */
@@ -171,11 +171,11 @@ export class RunDocument implements RunReader {
   readonly #walk: JsonWalk;
   isWhole = false;
 
-  constructor(onSaid: (said: ReportedRun) => void = () => {}) {
+  constructor(onReported: (run: ReportedRun) => void = () => {}) {
     this.#visitor = new RunVisitor((isWhole) => {
       this.isWhole = isWhole;
-      const { said } = this;
-      if (said !== null) onSaid(said);
+      const { reportedRun } = this;
+      if (reportedRun !== null) onReported(reportedRun);
     });
     this.#walk = walkOf(this.#visitor, 'object');
   }
@@ -185,7 +185,7 @@ export class RunDocument implements RunReader {
   }
 
   /** The last reported state of the run. */
-  get said(): ReportedRun | null {
+  get reportedRun(): ReportedRun | null {
     const { top, nested } = this.#visitor;
     return runIn(top) ?? runIn(nested);
   }
@@ -202,15 +202,15 @@ const PUSHES =
 export class RunEvents implements RunReader {
   readonly #visitor: RunVisitor;
   readonly #walk: JsonWalk;
-  readonly #onSaid: (said: ReportedRun) => void;
+  readonly #onReported: (run: ReportedRun) => void;
   /** Whether the stream belongs to a foreground response, whose rest is not read. */
   #isOver = false;
   /** The last reported state. null if no run in the background was reported. */
-  said: ReportedRun | null = null;
+  reportedRun: ReportedRun | null = null;
   made: readonly string[] | null = null;
 
-  constructor(onSaid: (said: ReportedRun) => void = () => {}) {
-    this.#onSaid = onSaid;
+  constructor(onReported: (run: ReportedRun) => void = () => {}) {
+    this.#onReported = onReported;
     this.#visitor = new RunVisitor((isWhole) => {
       if (isWhole && !this.#isOver) this.#read();
     });
@@ -235,10 +235,10 @@ export class RunEvents implements RunReader {
       this.#isOver = true;
       return;
     }
-    const said = runIn(reported);
-    if (said === null) return;
-    this.said = said;
-    this.#onSaid(said);
+    const reportedRun = runIn(reported);
+    if (reportedRun === null) return;
+    this.reportedRun = reportedRun;
+    this.#onReported(reportedRun);
   }
 }
 
@@ -270,8 +270,8 @@ export class PackedRun implements RunReader {
     this.#copy.push(chunk);
   }
 
-  get said(): ReportedRun | null {
-    return this.#inner.said;
+  get reportedRun(): ReportedRun | null {
+    return this.#inner.reportedRun;
   }
 
   get made(): readonly string[] | null {

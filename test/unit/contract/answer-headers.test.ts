@@ -62,7 +62,7 @@ test('scripts of a configured origin read what callers are told, and by what pro
 
 test.each(DIALECTS)('a refusal in the dialect %s has no other headers', (dialect) => {
   for (const reason of Object.keys(REASONS) as Reason[]) {
-    const { headers } = errorResponse(dialect, { reason, message: 'No.', tries: 2 });
+    const { headers } = errorResponse(dialect, { reason, message: 'No.', attempts: 2 });
     expect([...NAMES, 'content-type']).toEqual(expect.arrayContaining([...headers.keys()]));
   }
 });

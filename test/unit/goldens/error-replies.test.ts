@@ -21,7 +21,7 @@ const VARIANTS = {
   'ends in 90 s': { retryAfterMs: 2_500, endsInMs: 90_000 },
   'no retry': { retryAfterMs: 2_500, isPermanent: true },
   'no retry, ends in 90 s': { isPermanent: true, endsInMs: 90_000 },
-  'after 3 tries': { tries: 3 },
+  'after 3 tries': { attempts: 3 },
   'other methods': { allow: ['GET', 'HEAD'] },
 } satisfies Record<string, Partial<ErrorReply>>;
 

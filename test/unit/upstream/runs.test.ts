@@ -73,10 +73,10 @@ test.each([
   expect(cancelsRun(path)).toBe(cancels);
 });
 
-function runSaid(text: string): RunDocument['said'] {
+function runSaid(text: string): RunDocument['reportedRun'] {
   const document = new RunDocument();
   document.push(new TextEncoder().encode(text));
-  return document.said;
+  return document.reportedRun;
 }
 
 describe('an answer', () => {
@@ -182,13 +182,13 @@ describe('the events of a stream', () => {
     const events = new RunEvents(({ state }) => reported.push(state));
     const bytes = new TextEncoder().encode(text);
     for (let at = 0; at < bytes.length; at += size) events.push(bytes.subarray(at, at + size));
-    return { said: events.said, told: reported };
+    return { reportedRun: events.reportedRun, told: reported };
   };
 
   test.each([1, 7, 1_000, 1_000_000])('in pieces of %i bytes', (size) => {
-    expect(readAll(created + delta, size).said).toEqual({ id: 'resp_1', state: 'goes on' });
+    expect(readAll(created + delta, size).reportedRun).toEqual({ id: 'resp_1', state: 'goes on' });
     expect(readAll(created + delta + completed, size)).toEqual({
-      said: { id: 'resp_1', state: 'ended' },
+      reportedRun: { id: 'resp_1', state: 'ended' },
       told: ['goes on', 'ended'],
     });
   });
@@ -196,12 +196,12 @@ describe('the events of a stream', () => {
   test('of an interaction', () => {
     const interaction = { id: 'v1_x', background: true, status: 'in_progress' };
     const data = JSON.stringify({ event_type: 'interaction.start', interaction });
-    expect(readAll(`data: ${data}\n\n`, 10).said).toEqual({ id: 'v1_x', state: 'goes on' });
+    expect(readAll(`data: ${data}\n\n`, 10).reportedRun).toEqual({ id: 'v1_x', state: 'goes on' });
   });
 
   test('of an answer in the foreground are read only up to the first event that shows it', () => {
     const foreground = event('response.created', { id: 'resp_0', status: 'in_progress' });
-    expect(readAll(foreground + created, 50).said).toBeNull();
+    expect(readAll(foreground + created, 50).reportedRun).toBeNull();
   });
 
   test.each([
@@ -217,20 +217,20 @@ describe('the events of a stream', () => {
   ])('%s', (_, data) => {
     const text = `: comment\n\nevent: response.created\ndata: ${JSON.stringify(data)}`;
     for (const end of ['\n', '\r', '\r\n']) {
-      const { said } = readAll(`${text}\n\n`.replaceAll('\n', end), 1_000);
-      expect(said).toEqual({ id: 'resp_1', state: 'goes on' });
+      const { reportedRun } = readAll(`${text}\n\n`.replaceAll('\n', end), 1_000);
+      expect(reportedRun).toEqual({ id: 'resp_1', state: 'goes on' });
     }
   });
 
   test('that are lines of JSON', () => {
     const data = { type: 'response.created', response: { ...run, status: 'queued' } };
-    expect(readAll(`${JSON.stringify(data)}\n`, 100).said).not.toBeNull();
+    expect(readAll(`${JSON.stringify(data)}\n`, 100).reportedRun).not.toBeNull();
   });
 
   test('of a thread', () => {
     const data = JSON.stringify({ id: 'run_1', object: 'thread.run', status: 'in_progress' });
     const text = `event: thread.run.in_progress\ndata: ${data}\n\n`;
-    expect(readAll(text, 100).said).toEqual({ id: 'run_1', state: 'goes on' });
+    expect(readAll(text, 100).reportedRun).toEqual({ id: 'run_1', state: 'goes on' });
   });
 
   test.each([
@@ -240,6 +240,6 @@ describe('the events of a stream', () => {
     'data: {"type":"response.created"',
     'data: [DONE]\n\n',
   ])('%s tells of no run in the background', (text) => {
-    expect(readAll(text, 100).said).toBeNull();
+    expect(readAll(text, 100).reportedRun).toBeNull();
   });
 });
