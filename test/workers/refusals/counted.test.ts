@@ -5,9 +5,13 @@ import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { makeKey } from '../admin/keys-scene.ts';
 import { strictScope } from '../support/strict.ts';
+import { passTime } from '../support/time.ts';
 import { chat, configure, env, until } from '../support/worker.ts';
 
 const CHAT = '/counted/v1/chat/completions';
+
+/** Counts are reported to the directory once in this time, and a second after the first of them. */
+const EVERY_MS = 10_000;
 
 let secret = '';
 
@@ -51,6 +55,7 @@ it('a call without a gateway key counts for the fingerprint of its provider key 
 });
 
 it('a call that its key may not make counts for the key, its team, the group and the model', async () => {
+  passTime(EVERY_MS);
   const lines: string[] = [];
   vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
   const answer = await chat(CHAT, 'barred', { headers: { 'headgate-key': secret } });
@@ -78,6 +83,7 @@ it('a call that its key may not make counts for the key, its team, the group and
 });
 
 it('a key that stands where none belongs is neither listed nor logged', async () => {
+  passTime(EVERY_MS);
   const lines: string[] = [];
   vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
   const misplaced = 'hunter2hunter2';
@@ -90,6 +96,7 @@ it('a key that stands where none belongs is neither listed nor logged', async ()
 });
 
 it('many refusals cost few messages to the directory, and none is lost while it is out of reach', async () => {
+  passTime(EVERY_MS);
   // oxlint-disable-next-line typescript/unbound-method -- called with its object below
   const { noteRefusals } = DirectoryObject.prototype;
   let isOut = true;
@@ -103,6 +110,7 @@ it('many refusals cost few messages to the directory, and none is lost while it 
   await Promise.all(Array.from({ length: 8 }, (_, n) => refused(n)));
   await until(() => expect(reported).toHaveBeenCalled());
   isOut = false;
+  passTime(EVERY_MS);
   await refused(9);
   await listed(({ reason }) => reason === 'key_invalid', 9);
   expect(reported.mock.calls.length).toBeLessThan(4);

@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeEach, expect } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, onTestFinished, vi } from 'vitest';
+import { openSockets } from '../../../src/call/answer/open-sockets.ts';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { NO_COOLDOWN, nothingLeaks, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
@@ -59,6 +60,17 @@ export function useSessions(): void {
 /** Starts an upstream before each test of a file that counts turns itself and accepts `limit` at a time. */
 export function useTurns(limit = 1): void {
   useUpstream('turns', 'turns', limit, turnConfig);
+}
+
+/** Checks WebSockets that open during this test every 100 ms instead of every 5 s. */
+export function checkSocketsOften(): void {
+  const watch = openSockets.watch.bind(openSockets);
+  const spy = vi
+    .spyOn(openSockets, 'watch')
+    .mockImplementation((socket, after) =>
+      watch(socket, (ms, run) => after(Math.min(ms, 100), run)),
+    );
+  onTestFinished(() => spy.mockRestore());
 }
 
 /** Lets the turns of several upstreams end after a test. None of them may have had two at once. */

@@ -3,7 +3,14 @@ import { expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { configure, env, until } from '../support/worker.ts';
 import { connect, endOf, keyHash, untilEvent } from './client.ts';
-import { KEY, REALTIME, keyedConfig, sessionConfig, useSessions } from './scene.ts';
+import {
+  KEY,
+  REALTIME,
+  checkSocketsOften,
+  keyedConfig,
+  sessionConfig,
+  useSessions,
+} from './scene.ts';
 
 useSessions();
 
@@ -31,6 +38,7 @@ it.each<[string, Parameters<typeof keyedConfig>[0], number, string]>([
     'group_changed',
   ],
 ])('a session ends when %s', async (_, changed, code, reason) => {
+  checkSocketsOften();
   Object.assign(env, { UPSTREAM_OTHER_KEY: 'operator-secret-4713' });
   await configure(await keyedConfig());
   const client = await connect(REALTIME, { 'headgate-key': KEY });
@@ -39,6 +47,7 @@ it.each<[string, Parameters<typeof keyedConfig>[0], number, string]>([
 });
 
 it('a session ends when the group whose slot it holds is removed', async () => {
+  checkSocketsOften();
   const client = await connect(REALTIME);
   await configure({ ...sessionConfig(), groups: [] });
   expect(await endOf(client)).toMatchObject({ code: 1012, reason: 'headgate: group_changed' });
@@ -66,6 +75,7 @@ it.each([
   ['removed', 'k2'],
   ['replaced under its id', 'k1'],
 ])('a session ends with 1008 when its gateway key is %s', async (_, id) => {
+  checkSocketsOften();
   const keys = [{ id: 'k1', hash: await keyHash('hg_realtime_key_1') }];
   await configure({ ...sessionConfig(), keys });
   const client = await connect(REALTIME, { 'headgate-key': 'hg_realtime_key_1' });
@@ -74,6 +84,7 @@ it.each([
 });
 
 it('a session is closed for a reconnect when a group starts to depend on its model', async () => {
+  checkSocketsOften();
   await configure(await keyedConfig());
   const client = await connect(REALTIME, { 'headgate-key': KEY });
   const { groups = [], ...now } = await keyedConfig();

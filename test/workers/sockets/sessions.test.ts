@@ -5,7 +5,7 @@ import { COUNTING, untilCounted } from '../metering/scene.ts';
 import { NO_COOLDOWN, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { admin, change, configure, until } from '../support/worker.ts';
 import { connect, endOf, untilEvent, upgrade, keyHash } from './client.ts';
-import { REALTIME, sessionConfig, strict, useSessions } from './scene.ts';
+import { REALTIME, checkSocketsOften, sessionConfig, strict, useSessions } from './scene.ts';
 
 useSessions();
 
@@ -116,6 +116,7 @@ it('a session ends with 1008 when neither side says anything for too long', asyn
 });
 
 it('a group that is drained ends its sessions with 1013', async () => {
+  checkSocketsOften();
   const client = await connect(REALTIME);
   await change('POST', '/groups/rt/drain');
   expect(await endOf(client)).toMatchObject({ code: 1013, reason: 'headgate: draining' });

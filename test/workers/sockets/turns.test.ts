@@ -5,7 +5,7 @@ import { COUNTING, untilCounted } from '../metering/scene.ts';
 import { NO_COOLDOWN, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { admin, change, configure, env, until } from '../support/worker.ts';
 import { connect, create, endOf, untilEvent, upgrade, keyHash } from './client.ts';
-import { HELD, RESPONSES, turnConfig, strict, useTurns } from './scene.ts';
+import { HELD, RESPONSES, checkSocketsOften, turnConfig, strict, useTurns } from './scene.ts';
 
 useTurns();
 
@@ -551,6 +551,7 @@ it.each<[string, object, number, string]>([
 ])(
   'a connection between two turns ends when its upstream %s',
   async (_, upstream, code, reason) => {
+    checkSocketsOften();
     const client = await connect(RESPONSES, { authorization: 'Bearer sk-mine' });
     await configure(turnConfig({ match: { base_urls: ['https://moved.test'] } }, upstream));
     expect(await endOf(client)).toMatchObject({ code, reason: `headgate: ${reason}` });
