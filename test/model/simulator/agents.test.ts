@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
+import { isPartial } from '../runs.ts';
 import { SimulatorCaller } from './caller.ts';
 import { Clock } from './clock.ts';
 import { start, type Process } from './process.ts';
@@ -83,7 +84,7 @@ function runSeed(
   }
 }
 
-describe('agent runs', () => {
+describe.skipIf(isPartial)('agent runs', () => {
   const rows: string[][] = [];
 
   function reported(name: string, ageCreditMs: number | null, variation: number): AgentsResult {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { instant, memberId } from '../../../src/core/words/ids.ts';
 import { SERVED, takesOut, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { SOMEBODY, someMember, someTicket, START } from '../../support/core-builders.ts';
+import { someOf } from '../runs.ts';
 import { Clock } from './clock.ts';
 import { SimulatorRandom } from './random.ts';
 import { SimGroup } from './sim-group.ts';
@@ -115,20 +116,23 @@ function simulate(
   return seen;
 }
 
-test.each([1, 2, 3])('no caller sees a refusal, and next to nothing is lost: seed %i', (seed) => {
-  const way = { members: 4, takes: TAKES, kind: 'concurrency', forMs: FOR_MS } as const;
-  const { servedMs, failed, refused, refusalsMax } = simulate(seed, way);
-  const ideal = (3 * SLOTS_EACH + TAKES) * FOR_MS;
-  expect(refused).toBeGreaterThan(0);
-  expect(failed).toBe(0);
-  expect(refusalsMax).toBe(1);
-  expect(servedMs / ideal).toBeGreaterThanOrEqual(0.95);
-});
+test.each(someOf([1, 2, 3]))(
+  'no caller sees a refusal, and next to nothing is lost: seed %i',
+  (seed) => {
+    const way = { members: 4, takes: TAKES, kind: 'concurrency', forMs: FOR_MS } as const;
+    const { servedMs, failed, refused, refusalsMax } = simulate(seed, way);
+    const ideal = (3 * SLOTS_EACH + TAKES) * FOR_MS;
+    expect(refused).toBeGreaterThan(0);
+    expect(failed).toBe(0);
+    expect(refusalsMax).toBe(1);
+    expect(servedMs / ideal).toBeGreaterThanOrEqual(0.95);
+  },
+);
 
 describe.each(['concurrency', 'unknown', 'overload', 'unauthorized', 'quota'] as const)(
   'a member that refuses everything for %s',
   (kind) => {
-    test.each([2, 3, 4, 5])(
+    test.each(someOf([2, 3, 4, 5]))(
       'costs each call one try at most, and none its place: of %i members',
       (members) => {
         const forMs = 120_000;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
-import { enough, runs } from '../runs.ts';
+import { enough, runs, someOf } from '../runs.ts';
 import { SimulatorCaller, type Declined } from './caller.ts';
 import { Clock } from './clock.ts';
 import { start, type Process } from './process.ts';
@@ -17,10 +17,12 @@ import { rest } from './workload.ts';
  * and none of the calls may starve.
  */
 
-describe.each([
+const TENANTS = [
   ['of one tenant', false],
   ['of a tenant for each class', true],
-] as const)('calls of several groups, %s', (_, isShared) => {
+] as const;
+
+describe.each(someOf(TENANTS))('calls of several groups, %s', (_, isShared) => {
   test('wait for a stalled group without a cost to the other calls of their key', () => {
     const [before, stalled] = [SCENARIOS.before, SCENARIOS.stalled].map((one) =>
       waitOf(play(one, isShared), 'of the key'),
