@@ -107,14 +107,28 @@ export function chat(path: string, label: string, init: CallInit = {}): Promise<
   return call(path, { json, ...init });
 }
 
+/** Conditions are checked every 10 ms so many times, and then at every fifth of these moments. */
+const OFTEN = 20;
+const SELDOM = 5;
+
 /**
  * Waits until `check` no longer throws; for as long as a machine takes that is busy with other things, but for less than a
  * lease lasts without a renewal: one that is never released must not pass as released.
  */
 export function until(check: () => unknown, timeoutMs = 40_000): Promise<void> {
+  let times = 0;
+  let failure: unknown;
   return vi.waitFor(
     async () => {
-      await check();
+      times += 1;
+      // Most conditions hold soon. Others are checked less often, because each check costs as much as a call.
+      if (times > OFTEN && times % SELDOM > 0) throw failure;
+      try {
+        await check();
+      } catch (error) {
+        failure = error;
+        throw error;
+      }
     },
     { timeout: timeoutMs, interval: 10 },
   );
