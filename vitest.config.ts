@@ -54,7 +54,7 @@ const OF_ENDED_FILES = [
 ];
 
 /** Thousands of calls in one process: beside others it would find the machine too busy for them, so they come last. */
-const LARGE = ['test/workers/group/herd.test.ts', 'test/workers/leases/faults.test.ts'];
+const LARGE = ['test/workers/group/herd.slow.ts', 'test/workers/leases/faults.slow.ts'];
 
 /**
  * The default of one second is too short for a machine that is busy with other things. Less than a lease lasts without a
@@ -67,6 +67,20 @@ const PATIENT = { ...POLL, testTimeout: 300_000, hookTimeout: 180_000 };
 
 /** Fails every test in which a Headgate that it has started says that it broke an invariant. */
 const WATCHES_SERVE = 'test/support/serve-violations.ts';
+
+/** Tests with real SDKs and sockets on plain workerd, as an operator starts it. */
+const e2eProject = (name: string, include: string): TestProjectInlineConfiguration => ({
+  test: {
+    name,
+    include: [include],
+    setupFiles: [WATCHES_SERVE],
+    globalSetup: ['test/support/build-setup.ts'],
+    // Loading the SDKs and scripts for each file takes longer than starting the servers of most files.
+    isolate: false,
+    ...PATIENT,
+    ...SIDE_BY_SIDE,
+  },
+});
 
 /** Tests inside the runtime, with the objects of the Worker. */
 const workersProject = (name: string, test: TestProjectInlineConfiguration['test']) => ({
@@ -117,6 +131,13 @@ export default defineConfig({
         ...SIDE_BY_SIDE,
         ...SHARED_RUNTIME,
         include: ['test/workers/**/*.test.ts'],
+      }),
+      e2eProject('e2e', 'test/e2e/**/*.test.ts'),
+      e2eProject('e2e-slow', 'test/e2e/**/*.slow.ts'),
+      workersProject('workers-slow', {
+        ...SIDE_BY_SIDE,
+        ...SHARED_RUNTIME,
+        include: ['test/workers/**/*.slow.ts'],
         exclude: LARGE,
       }),
       workersProject('large', {
@@ -124,18 +145,6 @@ export default defineConfig({
         sequence: { groupOrder: 2 },
         include: LARGE,
       }),
-      {
-        test: {
-          name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
-          setupFiles: [WATCHES_SERVE],
-          globalSetup: ['test/support/build-setup.ts'],
-          // Loading the SDKs and scripts for each file takes longer than starting the servers of most files.
-          isolate: false,
-          ...PATIENT,
-          ...SIDE_BY_SIDE,
-        },
-      },
       {
         test: {
           name: 'browser',

@@ -11,10 +11,10 @@ function expand(name: string): string[] {
   return files === undefined ? [name] : files.split(',').map((file) => `${folder}${file}`);
 }
 
-/** Returns the path of a named file or folder. Only long tests carry a part of their ending. */
+/** Returns the path of a named file or folder. Only slow and long tests carry a part of their ending. */
 function pathOf(name: string): string {
   if (name.endsWith('/')) return `test/${name}`;
-  return name.endsWith('.long') ? `test/${name}.ts` : `test/${name}.test.ts`;
+  return /\.(?:slow|long)$/.test(name) ? `test/${name}.ts` : `test/${name}.test.ts`;
 }
 
 /** Reads the paths in a row of a feature table, which has two cells. Rows of other tables have none. */
@@ -32,7 +32,7 @@ test('every named file and folder exists', () => {
 });
 
 test('every test file has a row, or its folder has', async () => {
-  const files = await Array.fromAsync(glob(`test/*/**/*.{test,long}.ts`));
+  const files = await Array.fromAsync(glob(`test/*/**/*.{test,slow,long}.ts`));
   const isNamed = (file: string): boolean =>
     named.some((path) => (path.endsWith('/') ? file.startsWith(path) : file === path));
   expect(files.length).toBeGreaterThan(200);
@@ -52,16 +52,17 @@ test('every attack in SECURITY.md has tests that exist', () => {
   expect(rows.length).toBeGreaterThan(30);
   expect(rows.filter((_, at) => told[at]?.length === 0)).toEqual([]);
   const isThere = (file: string): boolean =>
-    existsSync(`${file}.test.ts`) || existsSync(`${file}.long.ts`);
+    ['test', 'slow', 'long'].some((kind) => existsSync(`${file}.${kind}.ts`));
   expect(told.flat().filter((file) => !isThere(file))).toEqual([]);
 });
 
 test('names with braces and slashes are read', () => {
-  expect(pathsOf('| a | `unit/cli/{one,two}` `e2e/{x,y.long}` `unit/docs/` |')).toEqual([
+  expect(pathsOf('| a | `unit/cli/{one,two}` `e2e/{x,y.long,z.slow}` `unit/docs/` |')).toEqual([
     'test/unit/cli/one.test.ts',
     'test/unit/cli/two.test.ts',
     'test/e2e/x.test.ts',
     'test/e2e/y.long.ts',
+    'test/e2e/z.slow.ts',
     'test/unit/docs/',
   ]);
   expect(pathsOf('| `unit` | Node | the core | `npm test` |')).toEqual([]);

@@ -161,3 +161,24 @@ export async function arrived({ strict }: LimitsStage): Promise<(string | null)[
 export function pausedMs({ paused_until: until_ }: PoolStatus): number {
   return until_ === null ? 0 : Date.parse(until_) - Date.now();
 }
+
+/** Sets up an upstream that enforces these limits and reports them in its provider's headers. */
+export function reporting(rates: Settings, fields: StageFields = {}): Promise<LimitsStage> {
+  const settings = { rates: { '*': rates }, sendsLimitHeaders: true, ...fields.settings };
+  return newStage({ ...fields, settings });
+}
+
+/** Sends so many calls by some callers, each one after the other, and reads what the upstream refused. */
+export async function refusedOf(stage: LimitsStage, callers: number, calls: number, said = {}) {
+  await Promise.all(
+    Array.from({ length: callers }, async (_, caller) => {
+      for (let at = 0; at < calls / callers; at += 1) {
+        expect(await reportedBy(send(stage, `${caller}-${at}`, said))).toMatchObject({
+          status: 200,
+        });
+      }
+    }),
+  );
+  const { refused, total } = await stage.strict.stats();
+  return [refused, total];
+}
