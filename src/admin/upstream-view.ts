@@ -14,8 +14,8 @@ import { limitsSeenSchema, upstreamCallsSchema } from '../contract/status.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { DIALECTS } from '../contract/dialect.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { upstreamSchema } from '../contract/config/upstream-config.ts';
-import type { Config, UpstreamConfig } from '../contract/config/config.ts';
+import { upstreamSchema, type UpstreamConfig } from '../contract/config/upstream-config.ts';
+import type { Config } from '../contract/config/config.ts';
 import { suggestionSchema } from '../contract/admin/suggestion-schemas.ts';
 import {
   type GroupStatus,

@@ -1,5 +1,5 @@
-import type { Config, UpstreamConfig, GroupConfig } from '../contract/config/config.ts';
-import { TURN_CONNECTIONS_EACH } from '../contract/config/upstream-config.ts';
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+import { TURN_CONNECTIONS_EACH, type UpstreamConfig } from '../contract/config/upstream-config.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Sockets, Upstream } from '../contract/config/upstream.ts';
 import { DIALECT_DEFAULTS } from '../providers/catalog.ts';

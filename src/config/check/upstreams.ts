@@ -1,10 +1,10 @@
-import type { Config, UpstreamConfig, WebhookConfig } from '../../contract/config/config.ts';
+import type { Config, WebhookConfig } from '../../contract/config/config.ts';
+import { TURN_CONNECTIONS_EACH, type UpstreamConfig } from '../../contract/config/upstream-config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/pool.ts';
 import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
 import { isAddress, isPrivateHost } from '../../runtime/addresses.ts';
-import { TURN_CONNECTIONS_EACH } from '../../contract/config/upstream-config.ts';
 import { upstreamsOf, namesPaths } from '../../routing/group-match.ts';
 import { countsTokens } from '../../routing/group-limits.ts';
 import {

@@ -105,7 +105,6 @@ export type Config = z.output<typeof configSchema>;
 export type ConfigInput = z.input<typeof configSchema>;
 export type GroupConfig = z.output<typeof groupSchema>;
 export type AutoGroupConfig = z.output<typeof autoGroupSchema>;
-export type UpstreamConfig = z.output<typeof upstreamSchema>;
 export type WebhookConfig = z.output<typeof webhookSchema>;
 export type GatewayKeyConfig = z.output<typeof gatewayKeySchema>;
 export type TeamConfig = z.output<typeof teamSchema>;

@@ -172,3 +172,5 @@ export const upstreamSchema = z
       .describe('If `false`, the upstream does not exist, even if it is built in.'),
   })
   .describe('An upstream as configured.');
+
+export type UpstreamConfig = z.output<typeof upstreamSchema>;

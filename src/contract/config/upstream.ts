@@ -1,4 +1,4 @@
-import type { UpstreamConfig } from './config.ts';
+import type { UpstreamConfig } from './upstream-config.ts';
 import type { Dialect } from '../dialect.ts';
 
 /** Where a request to the upstream carries its key. */
