@@ -1,8 +1,7 @@
 import type { DirectoryRpc } from './contract/rpc/directory-rpc.ts';
 import type { FeedRpc } from './contract/rpc/feed-rpc.ts';
 import type { GroupRpc } from './contract/rpc/group-rpc.ts';
-import type { RunsRpc } from './contract/rpc/runs-rpc.ts';
-import type { VerificationRpc } from './contract/rpc/verification-rpc.ts';
+import type { RunsRpc, VerificationRpc } from './contract/rpc/lease-objects-rpc.ts';
 
 /** A hint where a new object is created. See `location` and `jurisdiction` of a group. */
 interface LocationOptions {

@@ -1,6 +1,6 @@
 import type { ParameterObject } from 'openapi3-ts/oas31';
 import type * as z from 'zod';
-import { problemSchema } from '../../src/contract/problem.ts';
+import { problemSchema } from '../../src/contract/shared-shapes.ts';
 import {
   leaseAnswerSchema,
   leaseRequestSchema,
@@ -9,7 +9,7 @@ import {
   reportAnswerSchema,
   reportRequestSchema,
   ticketAnswerSchema,
-} from '../../src/contract/leases.ts';
+} from '../../src/contract/caller-api.ts';
 import { schemaOf, type OpenApiDocument, type OpenApiOperation } from './openapi.ts';
 
 interface OperationDescription {

@@ -12,19 +12,21 @@ import type {
 import * as z from 'zod';
 import { adminKeyInfoSchema, sessionSchema } from '../../src/admin/resources/access.ts';
 import { keySchema } from '../../src/admin/resources/keys.ts';
-import { problemSchema } from '../../src/contract/problem.ts';
+import { problemSchema, suggestionSchema } from '../../src/contract/shared-shapes.ts';
 import { testedSchema } from '../../src/admin/resources/tester.ts';
 import { upstreamDetailSchema, upstreamInfoSchema } from '../../src/admin/upstream-view.ts';
-import { suggestionSchema } from '../../src/contract/admin/suggestion-schemas.ts';
-import { auditEntrySchema } from '../../src/contract/audit.ts';
+import { auditEntrySchema } from '../../src/contract/history.ts';
 import { autoGroupSchema, groupSchema } from '../../src/contract/config/group.ts';
 import { configSchema } from '../../src/contract/config/config.ts';
-import { upstreamSchema } from '../../src/contract/config/upstream-config.ts';
+import { upstreamSchema } from '../../src/contract/config/upstream.ts';
 import {
   feedDetailSchema,
   feedGroupsSchema,
   feedSnapshotSchema,
-} from '../../src/contract/admin/feed-events.ts';
+  groupStatusSchema,
+  leaseSchema,
+  waiterSchema,
+} from '../../src/contract/group-status.ts';
 import { groupDocumentSchema } from '../../src/admin/resources/groups.ts';
 import { keyDocumentSchema } from '../../src/contract/config/keys.ts';
 import { testedCallSchema } from '../../src/admin/resources/tester.ts';
@@ -32,15 +34,10 @@ import { upstreamDocumentSchema } from '../../src/admin/resources/upstreams.ts';
 import { decisionSchema } from '../../src/admin/resources/decisions.ts';
 import { historyPointSchema } from '../../src/admin/resources/history.ts';
 import { markerSchema } from '../../src/admin/history-events.ts';
-import { warningSchema } from '../../src/contract/warnings.ts';
+import { warningSchema } from '../../src/contract/attention.ts';
 import type { AdminRoute } from '../../src/admin/route.ts';
 import { ADMIN_ROUTES } from '../../src/admin/routes.ts';
 import { shownTeamSchema } from '../../src/admin/resources/teams.ts';
-import {
-  groupStatusSchema,
-  leaseSchema,
-  waiterSchema,
-} from '../../src/contract/admin/status-schemas.ts';
 import { rollbackSchema } from '../../src/admin/resources/versions.ts';
 
 type Schemas = Readonly<Record<string, SchemaObject>>;

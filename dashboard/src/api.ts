@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { problemSchema } from '../../src/contract/problem.ts';
+import type { problemSchema } from '../../src/contract/shared-shapes.ts';
 import { createAdminClient } from '../../src/admin/client.ts';
 
 /** Error body of every admin route (RFC 9457). */

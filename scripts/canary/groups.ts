@@ -1,5 +1,5 @@
 import type { AdminClient, AdminRequest } from '../../src/admin/client.ts';
-import type { GroupStatus } from '../../src/contract/admin/status-schemas.ts';
+import type { GroupStatus } from '../../src/contract/group-status.ts';
 import {
   CANARY_GROUP_PREFIX,
   CANARY_MODEL_PREFIX,

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, type Agent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { AdminClient } from '../../src/admin/client.ts';
-import type { GroupStatus } from '../../src/contract/admin/status-schemas.ts';
+import type { GroupStatus } from '../../src/contract/group-status.ts';
 import { openCall, type CanaryCallEnd, type CallOptions, type OpenCall } from './call.ts';
 import { bodyOf, canaryGroup, statusOf, type CanaryGroup } from './groups.ts';
 import type { CanaryPace } from './pace.ts';

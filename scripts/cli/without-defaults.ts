@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { groupSchema } from '../../src/contract/config/group.ts';
-import { upstreamSchema } from '../../src/contract/config/upstream-config.ts';
+import { upstreamSchema } from '../../src/contract/config/upstream.ts';
 
 /** A group and an upstream with default values only. The empty strings keep required fields in the output. */
 const GROUP = { ...groupSchema.parse({ name: 'x' }), name: '' };

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { DEPARTED_PATH, type Departed } from '../../src/contract/rpc/forwarded.ts';
+import { DEPARTED_PATH, type Departed } from '../../src/contract/http.ts';
 
 /** How long departures are collected. It delays the release of a slot only a little, and one notice reports many. */
 const REPORT_AFTER_MS = 100;

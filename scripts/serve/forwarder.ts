@@ -1,6 +1,6 @@
 import type { AddressInfo, BlockList, Socket } from 'node:net';
 import { createServer } from 'node:net';
-import type { Forwarded } from '../../src/contract/rpc/forwarded.ts';
+import type { Forwarded } from '../../src/contract/http.ts';
 import { ClientLink } from './client-link.ts';
 import { ClientConnections, proxyList } from './client-connections.ts';
 import { DepartureNotices } from './departures.ts';

@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { STOPPING_PATH, type Stopping } from '../../src/contract/rpc/forwarded.ts';
+import { STOPPING_PATH, type Stopping } from '../../src/contract/http.ts';
 
 /** How long a Worker may take to prepare for the end of the process. */
 const WAIT_MS_MAX = 2_000;

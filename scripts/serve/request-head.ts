@@ -1,4 +1,4 @@
-import { SERVED_METHODS } from '../../src/contract/methods.ts';
+import { SERVED_METHODS } from '../../src/contract/http.ts';
 import type { Malformed } from '../../src/http/malformed.ts';
 
 export type BodyLength = number | 'chunked';

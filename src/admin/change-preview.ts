@@ -10,11 +10,10 @@ import { definedGroup } from '../routing/key-groups.ts';
 import { type PoolReply, askPools, readDirectory } from '../overview/pools.ts';
 import { inSteps } from '../history/points.ts';
 import { addCounts, emptyCounts, quantileMs } from '../core/parts/totals.ts';
-import type { PoolPreview } from '../contract/rpc/pool-reports.ts';
-import { type HistoryPoint, MINUTE_MS } from '../contract/history.ts';
+import type { PoolPreview } from '../contract/rpc/feed-rpc.ts';
+import { MINUTE_MS, auditChangeSchema, type HistoryPoint } from '../contract/history.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
-import { auditChangeSchema } from '../contract/audit.ts';
-import { unreachableSchema } from '../contract/admin/status-schemas.ts';
+import { unreachableSchema } from '../contract/group-status.ts';
 import { changesBetween } from '../config/document-changes.ts';
 
 const count = z.int().min(0);

@@ -2,7 +2,7 @@
 // handlers nor schemas.
 
 import type * as z from 'zod';
-import type { problemSchema } from '../contract/problem.ts';
+import type { problemSchema } from '../contract/shared-shapes.ts';
 import type { RouteAnswer, SentPart } from './route.ts';
 import type { AdminRoutes } from './routes.ts';
 

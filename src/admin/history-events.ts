@@ -3,11 +3,10 @@ import { instant, partitionName } from './shapes.ts';
 import { scopeWords } from '../routing/scopes-shown.ts';
 import { KEY_PREFIX, TEAM_PREFIX } from '../routing/key-groups.ts';
 import type { PoolReply } from '../overview/pools.ts';
-import { callScopeSchema } from '../contract/scope.ts';
+import { callScopeSchema } from '../contract/shared-shapes.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import type { PoolHistory, PoolMarker } from '../contract/history.ts';
+import type { PoolHistory, PoolMarker, AuditChange, AuditEntry } from '../contract/history.ts';
 import type { AutoGroupConfig } from '../contract/config/config.ts';
-import type { AuditChange, AuditEntry } from '../contract/audit.ts';
 
 export const gapSchema = z.object({
   from: instant.describe('Start of the gap.'),

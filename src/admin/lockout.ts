@@ -1,5 +1,5 @@
 import type { Config } from '../contract/config/config.ts';
-import { KEYLESS_KEPT_MS, type KeylessCaller } from '../contract/keyless.ts';
+import { KEYLESS_KEPT_MS, type KeylessCaller } from '../contract/reasons.ts';
 import { plural } from '../core/words/figures.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';

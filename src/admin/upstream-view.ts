@@ -12,16 +12,11 @@ import { joinUpstreams } from '../overview/upstream-health.ts';
 import { latest } from '../overview/joins.ts';
 import { limitsSeenSchema, upstreamCallsSchema } from '../contract/status.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
-import { DIALECTS } from '../contract/dialect.ts';
-import type { Upstream } from '../contract/config/upstream.ts';
-import { upstreamSchema, type UpstreamConfig } from '../contract/config/upstream-config.ts';
+import { DIALECTS } from '../contract/http.ts';
+import { upstreamSchema, type Upstream, type UpstreamConfig } from '../contract/config/upstream.ts';
 import type { Config } from '../contract/config/config.ts';
-import { suggestionSchema } from '../contract/admin/suggestion-schemas.ts';
-import {
-  type GroupStatus,
-  type UpstreamAtGroup,
-  stoppedSchema,
-} from '../contract/admin/status-schemas.ts';
+import { suggestionSchema } from '../contract/shared-shapes.ts';
+import { stoppedSchema, type GroupStatus, type UpstreamAtGroup } from '../contract/group-status.ts';
 
 const secretSchema = z.object({
   name: z.string().describe('Name of the secret.'),

@@ -1,8 +1,7 @@
 import { ATTENTION_MAX, type Attention } from '../contract/attention.ts';
-import { ATTENTION_RULES, type AttentionRule } from '../contract/attention-rules.ts';
-import type { GroupStatus } from '../contract/admin/status-schemas.ts';
-import type { Reason } from '../contract/reasons.ts';
-import { REFUSAL_ADVICE, type RefusalCount } from '../contract/refusals.ts';
+import { ATTENTION_RULES, type AttentionRule } from '../contract/status-words.ts';
+import type { GroupStatus } from '../contract/group-status.ts';
+import { REFUSAL_ADVICE, type Reason, type RefusalCount } from '../contract/reasons.ts';
 import { namesWords, plural } from '../core/words/figures.ts';
 import { subjectOf, brokenUpstream, notServing, type AttentionFacts } from './serving.ts';
 import { GROUP_RULES, REFUSAL_RULES } from './groups.ts';

@@ -1,7 +1,6 @@
 import { EJECTION_CAUSES } from '../core/words/settings.ts';
-import type { Attention } from '../contract/attention.ts';
-import type { GroupStatus } from '../contract/admin/status-schemas.ts';
-import type { Warning, WarningKind } from '../contract/warnings.ts';
+import type { Attention, Warning, WarningKind } from '../contract/attention.ts';
+import type { GroupStatus } from '../contract/group-status.ts';
 import { dollars, namesWords, percent, plural, spanWords } from '../core/words/figures.ts';
 import { isHolding, scopeWords } from '../routing/scopes-shown.ts';
 import { entry, lastRefusals, waiting, type AttentionFacts } from './serving.ts';

@@ -1,7 +1,6 @@
-import { NOTHING_SERVED_MS, type Attention } from '../contract/attention.ts';
-import type { GroupStatus } from '../contract/admin/status-schemas.ts';
-import type { RefusalCount } from '../contract/refusals.ts';
-import type { Warning } from '../contract/warnings.ts';
+import { NOTHING_SERVED_MS, type Attention, type Warning } from '../contract/attention.ts';
+import type { GroupStatus } from '../contract/group-status.ts';
+import type { RefusalCount } from '../contract/reasons.ts';
 import type { Lately } from '../contract/status.ts';
 import { namesWords, plural, spanWords } from '../core/words/figures.ts';
 

@@ -1,5 +1,5 @@
 import { memberIdOf, type MemberConfig } from '../contract/config/members.ts';
-import type { AuditChange } from '../contract/audit.ts';
+import type { AuditChange } from '../contract/history.ts';
 
 /**
  * Compares and combines documents field by field. Entries of a list are found by what identifies them, so their order

@@ -1,9 +1,7 @@
 import * as z from 'zod';
 import { LANES } from '../core/words/ticket.ts';
-import { holdKind } from './hold-kind.ts';
-import { callScopeSchema, type ScopeFields } from './scope.ts';
+import { holdKind, callScopeSchema, type ScopeFields, type Frozen } from './shared-shapes.ts';
 import { upstreamSaidSchema, waitCauseSchema } from './decisions.ts';
-import type { Frozen } from './frozen.ts';
 
 /** Outcomes of calls in the log. `in_flight` means that the call still holds slots. It is only in its pool's memory. */
 export const callOutcomeSchema = z.enum([

@@ -3,9 +3,7 @@ import type { Decision, PassedOver, PlacedBy, WaitCause } from '../core/parts/de
 import type { Rejection } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { LANES } from '../core/words/ticket.ts';
-import { holdKind } from './hold-kind.ts';
-import { callScopeSchema } from './scope.ts';
-import type { Frozen } from './frozen.ts';
+import { holdKind, callScopeSchema, type Frozen } from './shared-shapes.ts';
 
 /**
  * Decisions of a pool, as they are sent and shown. The words come from the core, which has no schemas. `satisfies`

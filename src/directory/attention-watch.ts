@@ -1,5 +1,5 @@
 import type { Attention } from '../contract/attention.ts';
-import type { AttentionRule } from '../contract/attention-rules.ts';
+import type { AttentionRule } from '../contract/status-words.ts';
 import type { WebhookConfig } from '../contract/config/config.ts';
 import { feedOf, type Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';

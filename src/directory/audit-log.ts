@@ -1,5 +1,5 @@
 import type { AuditPage, AuditQuery } from '../contract/rpc/directory-rpc.ts';
-import type { AuditEntry } from '../contract/audit.ts';
+import type { AuditEntry } from '../contract/history.ts';
 
 /**
  * - `audit_log (sequence, at, version, actor, action, changes)`: one row per change or action, with its actor.

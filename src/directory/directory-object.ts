@@ -13,17 +13,17 @@ import {
   type VersionInfo,
   type TemporaryField,
   type TemporaryOrder,
+  type StoredPool,
+  type PresentPool,
+  type Woken,
 } from '../contract/rpc/directory-rpc.ts';
-import type { AuditEntry } from '../contract/audit.ts';
-import type { KeylessCaller } from '../contract/keyless.ts';
-import type { RefusalCount, RefusalTotal } from '../contract/refusals.ts';
-import type { Warning } from '../contract/warnings.ts';
+import type { AuditEntry } from '../contract/history.ts';
+import type { KeylessCaller, RefusalCount, RefusalTotal } from '../contract/reasons.ts';
+import type { Warning } from '../contract/attention.ts';
 import { WarningList, AccountList, KeylessList, RefusalList } from './reports.ts';
 import { jurisdictionOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
-import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
-import type { StoredCosts } from '../contract/rpc/pool-reports.ts';
-import type { StoredPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
+import type { WatchSpan, StoredCosts } from '../contract/rpc/feed-rpc.ts';
 import { windowMsOf } from '../runtime/deployment.ts';
 import { PresenceList, CostList } from './pool-reports.ts';
 import { definedGroup, keyWeights, kindOfLimits } from '../routing/key-groups.ts';

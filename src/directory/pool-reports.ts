@@ -1,6 +1,6 @@
-import type { StoredPool, PresentPool } from '../contract/rpc/presence-rpc.ts';
+import type { StoredPool, PresentPool } from '../contract/rpc/directory-rpc.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
-import type { StoredCosts, PeriodCosts } from '../contract/rpc/pool-reports.ts';
+import type { StoredCosts, PeriodCosts } from '../contract/rpc/feed-rpc.ts';
 import { addSums, NO_COSTS, type CostLine, type CostSums } from '../core/parts/costs.ts';
 import { placedPool, poolRowKey, type PoolRow } from './pool-list.ts';
 

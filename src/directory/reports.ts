@@ -1,9 +1,11 @@
 import {
   REFUSAL_MINUTE_MS,
   REFUSALS_KEPT_MS,
+  KEYLESS_KEPT_MS,
   type RefusalCount,
   type RefusalTotal,
-} from '../contract/refusals.ts';
+  type KeylessCaller,
+} from '../contract/reasons.ts';
 import {
   addRefusals,
   idOf,
@@ -11,8 +13,7 @@ import {
   type RefusalFacts,
   type RefusalSum,
 } from '../core/parts/refusal-rows.ts';
-import { KEYLESS_KEPT_MS, type KeylessCaller } from '../contract/keyless.ts';
-import type { Warning } from '../contract/warnings.ts';
+import type { Warning } from '../contract/attention.ts';
 
 /**
  * What isolates and pools report about calls, for the last hour or the last few hundred entries: rejections, callers

@@ -1,9 +1,8 @@
 import { DurableObject } from 'cloudflare:workers';
 import { bounded } from '../attention/attention.ts';
-import type { Attention } from '../contract/attention.ts';
+import type { Attention, Warning } from '../contract/attention.ts';
 import type { Env } from '../env.ts';
 import type { FeedRpc, FeedWants, PoolReport } from '../contract/rpc/feed-rpc.ts';
-import type { Warning } from '../contract/warnings.ts';
 import { readAttention } from '../overview/attention.ts';
 import { Hub } from './hub.ts';
 

@@ -1,5 +1,5 @@
-import type { FeedEventName } from '../contract/admin/feed-events.ts';
-import type { Warning } from '../contract/warnings.ts';
+import type { FeedEventName } from '../contract/group-status.ts';
+import type { Warning } from '../contract/attention.ts';
 import { directoryOf, type Env } from '../env.ts';
 import type { FeedWants, PoolReport } from '../contract/rpc/feed-rpc.ts';
 import { logEvent } from '../runtime/log.ts';

@@ -1,4 +1,4 @@
-import { slotsTaken } from '../contract/slots-taken.ts';
+import { slotsTaken } from '../contract/status-words.ts';
 import {
   AGEING_GAUGES,
   DETAIL_ROWS_MAX,
@@ -14,7 +14,7 @@ import {
   statusOfGroups,
   groupsNeeded,
 } from '../overview/all-groups.ts';
-import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import type { GroupStatus } from '../contract/group-status.ts';
 import { withMembers } from '../overview/unused-group.ts';
 import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts';
 

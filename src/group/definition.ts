@@ -1,14 +1,13 @@
 import { ratesOf } from '../routing/group-limits.ts';
 import type { Switches } from '../routing/auto-groups.ts';
 import { isOwnPartition } from '../routing/pool.ts';
-import type { CallLogConfig } from '../contract/config/call-log.ts';
+import { groupSchema, type CallLogConfig } from '../contract/config/group.ts';
 import {
   durationMs,
   affinitySchema,
   memberIdOf,
   type MemberConfig,
 } from '../contract/config/members.ts';
-import { groupSchema } from '../contract/config/group.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';

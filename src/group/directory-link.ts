@@ -25,7 +25,7 @@
 import { directoryOf } from '../env.ts';
 import type { PoolWatchRequest } from '../contract/rpc/feed-rpc.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
-import type { PresentPool } from '../contract/rpc/presence-rpc.ts';
+import type { PresentPool } from '../contract/rpc/directory-rpc.ts';
 import type { Schedule } from '../runtime/clock.ts';
 import { logEvent } from '../runtime/log.ts';
 import { within } from '../runtime/async.ts';

@@ -1,7 +1,12 @@
 import { DurableObject } from 'cloudflare:workers';
-import type { PoolPreview, PeriodCosts, PoolMetrics } from '../contract/rpc/pool-reports.ts';
+import type {
+  PoolPreview,
+  PeriodCosts,
+  PoolMetrics,
+  PoolReport,
+  WatchRequest,
+} from '../contract/rpc/feed-rpc.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
-import type { PoolReport, WatchRequest } from '../contract/rpc/feed-rpc.ts';
 import {
   type CorrectedSpend,
   type SpendCorrection,
@@ -25,7 +30,7 @@ import type { CallQuery, CallsFound } from '../contract/calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../contract/decisions.ts';
 import type { CallCounts, PoolHistory } from '../contract/history.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
-import type { Warning } from '../contract/warnings.ts';
+import type { Warning } from '../contract/attention.ts';
 import type { NewCorrection } from '../core/parts/spend.ts';
 import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
 import { leaseId, memberId, ticketId } from '../core/words/ids.ts';

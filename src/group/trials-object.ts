@@ -15,7 +15,7 @@ import { logEvent } from '../runtime/log.ts';
 import { partitionOfCalls, poolOf, type PoolLocation } from '../routing/pool.ts';
 import { poolName } from '../contract/pool-name.ts';
 import type { PoolStatus } from '../contract/status.ts';
-import type { VerifiedPool, VerificationRpc } from '../contract/rpc/verification-rpc.ts';
+import type { VerifiedPool, VerificationRpc } from '../contract/rpc/lease-objects-rpc.ts';
 import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/ticket.ts';

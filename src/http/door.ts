@@ -1,6 +1,6 @@
 // Rejects requests before it is known whether they are calls or for Headgate's own routes.
 
-import { SERVED_METHODS } from '../contract/methods.ts';
+import { SERVED_METHODS } from '../contract/http.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
 import { calledUrl } from '../call/request/call.ts';

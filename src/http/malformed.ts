@@ -1,4 +1,4 @@
-import { SERVED_METHODS } from '../contract/methods.ts';
+import { SERVED_METHODS } from '../contract/http.ts';
 import type { ErrorReply, Reason } from '../contract/reasons.ts';
 
 /**

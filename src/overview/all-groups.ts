@@ -1,7 +1,7 @@
 import { heldAutoGroups, settingsOf } from '../routing/auto-groups.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import { overlaps, type Overlap } from '../routing/overlaps.ts';
-import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import type { GroupStatus } from '../contract/group-status.ts';
 import { pathText } from '../config/document-changes.ts';
 import { definedGroup, limitGroups } from '../routing/key-groups.ts';
 import { groupStatus } from './group-status.ts';

@@ -1,11 +1,10 @@
 import { attentionOf } from '../attention/attention.ts';
 import type { BudgetAmountsUsd, MissingSecret } from '../attention/serving.ts';
 import { checkConfig } from '../config/check-config.ts';
-import type { Attention } from '../contract/attention.ts';
+import type { Attention, Warning } from '../contract/attention.ts';
 import type { Config } from '../contract/config/config.ts';
-import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import type { GroupStatus } from '../contract/group-status.ts';
 import type { PoolStatus } from '../contract/status.ts';
-import type { Warning } from '../contract/warnings.ts';
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { ratesOf } from '../routing/group-limits.ts';

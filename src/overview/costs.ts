@@ -1,4 +1,4 @@
-import type { StoredCosts } from '../contract/rpc/pool-reports.ts';
+import type { StoredCosts } from '../contract/rpc/feed-rpc.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { kindOfLimits } from '../routing/key-groups.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';

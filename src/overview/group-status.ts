@@ -1,7 +1,7 @@
 import { isHeld, switchesInForce, switchesOf, autoGroupNamed } from '../routing/auto-groups.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { GAUGES, MEMBER_GAUGES } from '../contract/gauges.ts';
-import { slotsTaken } from '../contract/slots-taken.ts';
+import { slotsTaken } from '../contract/status-words.ts';
 import type {
   PoolStatus,
   SpendStatus,
@@ -9,8 +9,8 @@ import type {
   MemberStatus,
   LimitsSeenStatus,
 } from '../contract/status.ts';
-import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
-import type { RefusalCount } from '../contract/refusals.ts';
+import type { GroupStatus, PartitionStatus } from '../contract/group-status.ts';
+import type { RefusalCount } from '../contract/reasons.ts';
 import { plural } from '../core/words/figures.ts';
 import { steadyClock } from '../runtime/clock.ts';
 import { configuredSlots } from '../routing/group-limits.ts';

@@ -1,12 +1,10 @@
 import type { Config } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../contract/rpc/group-rpc.ts';
-import type { TemporaryField } from '../contract/rpc/directory-rpc.ts';
+import type { TemporaryField, StoredPool, PresenceReport } from '../contract/rpc/directory-rpc.ts';
 import { NOTHING_LATELY_AFTER_MS, type PoolStatus } from '../contract/status.ts';
-import type { RefusalCount } from '../contract/refusals.ts';
-import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
-import type { StoredPool, PresenceReport } from '../contract/rpc/presence-rpc.ts';
-import type { PoolMetrics } from '../contract/rpc/pool-reports.ts';
+import type { RefusalCount } from '../contract/reasons.ts';
+import type { WatchSpan, PoolMetrics } from '../contract/rpc/feed-rpc.ts';
 import { instant } from '../core/words/ids.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/clock.ts';

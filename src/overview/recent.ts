@@ -5,7 +5,7 @@ import {
   type LastHour,
   type Lately,
 } from '../contract/status.ts';
-import type { RefusalCount } from '../contract/refusals.ts';
+import type { RefusalCount } from '../contract/reasons.ts';
 import { longest, sumUp, latest } from './joins.ts';
 
 const HOUR_MS = 3_600_000;

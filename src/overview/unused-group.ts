@@ -1,8 +1,8 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { memberIdOf, type MemberConfig } from '../contract/config/members.ts';
 import { GAUGES, MEMBER_GAUGES, METRICS_ONLY, type GaugeRow } from '../contract/gauges.ts';
-import type { PresenceReport } from '../contract/rpc/presence-rpc.ts';
-import type { PoolMetrics } from '../contract/rpc/pool-reports.ts';
+import type { PresenceReport } from '../contract/rpc/directory-rpc.ts';
+import type { PoolMetrics } from '../contract/rpc/feed-rpc.ts';
 import type { MemberStatus, PoolStatus, SpendStatus } from '../contract/status.ts';
 import { emptyHistogram } from '../core/parts/totals.ts';
 import { noLag } from '../core/parts/lag.ts';

@@ -1,11 +1,11 @@
-import type { ScopeFields } from '../contract/scope.ts';
+import type { ScopeFields } from '../contract/shared-shapes.ts';
 import {
   SCOPES_SHOWN_MAX,
   type ScopeStatus,
   type UpstreamCallsStatus,
   type SpendStatus,
 } from '../contract/status.ts';
-import type { GroupStatus, UpstreamAtGroup } from '../contract/admin/status-schemas.ts';
+import type { GroupStatus, UpstreamAtGroup } from '../contract/group-status.ts';
 import { isHolding, scopeWords } from '../routing/scopes-shown.ts';
 import type { InstantMs } from '../core/words/ids.ts';
 import { spentIn, type Period, type Spent } from '../core/parts/spend.ts';

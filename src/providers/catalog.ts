@@ -1,6 +1,9 @@
-import type { Dialect } from '../contract/dialect.ts';
-import type { KeyHeader, Upstream } from '../contract/config/upstream.ts';
-import { TURN_CONNECTIONS_EACH } from '../contract/config/upstream-config.ts';
+import type { Dialect } from '../contract/http.ts';
+import {
+  TURN_CONNECTIONS_EACH,
+  type KeyHeader,
+  type Upstream,
+} from '../contract/config/upstream.ts';
 import { PROVIDERS } from './index.ts';
 import type { Provider } from './provider.ts';
 

@@ -1,4 +1,4 @@
-import type { Dialect } from '../contract/dialect.ts';
+import type { Dialect } from '../contract/http.ts';
 import { providerOf, PROVIDERS } from './index.ts';
 import type { CountingRow, LimitProfile, PublishedLimit, Provider } from './provider.ts';
 

@@ -1,5 +1,5 @@
-import type { SuggestedLimits } from '../contract/admin/suggestion-schemas.ts';
-import type { Dialect } from '../contract/dialect.ts';
+import type { SuggestedLimits } from '../contract/shared-shapes.ts';
+import type { Dialect } from '../contract/http.ts';
 import type { HeaderProfile } from '../upstream/refusal/limit-headers.ts';
 import type { RefusalQuirks, RefusalRow } from '../upstream/refusal/refusal-table.ts';
 import type { TierList } from './prices/tiers.ts';

@@ -1,7 +1,7 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
-import { METHODS_WITH_BODY } from '../contract/methods.ts';
+import { METHODS_WITH_BODY } from '../contract/http.ts';
 import { readingsOf } from '../upstream/operation/readings.ts';
 import { DIALECT_DEFAULTS } from '../providers/catalog.ts';
 import { countsTokens } from './group-limits.ts';

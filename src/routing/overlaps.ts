@@ -4,7 +4,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs, globsMayOverlap } from './glob.ts';
 import { matchingGroups } from './auto-groups.ts';
 import { hasMembers, hasRouteIn } from './members.ts';
-import { METHODS_WITH_BODY } from '../contract/methods.ts';
+import { METHODS_WITH_BODY } from '../contract/http.ts';
 import { baseUrlGlobs, narrowFirst, upstreamsOf } from './group-match.ts';
 
 type GroupMatch = GroupConfig['match'];

@@ -1,6 +1,6 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { AssumedLimit } from '../contract/rpc/group-rpc.ts';
-import type { OnSaturated } from '../contract/config/reactions.ts';
+import type { OnSaturated } from '../contract/config/members.ts';
 import { limitGroups } from './key-groups.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';

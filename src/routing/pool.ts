@@ -19,7 +19,7 @@ import type {
   ResumeAnswer,
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
-import type { VerificationRpc } from '../contract/rpc/verification-rpc.ts';
+import type { VerificationRpc } from '../contract/rpc/lease-objects-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';

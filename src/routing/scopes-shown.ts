@@ -1,4 +1,4 @@
-import type { ScopeFields, ScopeKind } from '../contract/scope.ts';
+import type { ScopeFields, ScopeKind } from '../contract/shared-shapes.ts';
 import {
   SCOPES_SHOWN_MAX,
   type MemberStatus,

@@ -1,7 +1,11 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
-import { TURN_CONNECTIONS_EACH, type UpstreamConfig } from '../contract/config/upstream-config.ts';
-import type { Dialect } from '../contract/dialect.ts';
-import type { Sockets, Upstream } from '../contract/config/upstream.ts';
+import {
+  TURN_CONNECTIONS_EACH,
+  type UpstreamConfig,
+  type Sockets,
+  type Upstream,
+} from '../contract/config/upstream.ts';
+import type { Dialect } from '../contract/http.ts';
 import { DIALECT_DEFAULTS } from '../providers/catalog.ts';
 import { providerAt } from '../providers/index.ts';
 import { quoted } from '../core/words/quoted.ts';

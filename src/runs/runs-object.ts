@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
-import type { MadeRequest, RunRequest, RunsRpc } from '../contract/rpc/runs-rpc.ts';
+import type { MadeRequest, RunRequest, RunsRpc } from '../contract/rpc/lease-objects-rpc.ts';
 import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';

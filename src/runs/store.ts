@@ -1,4 +1,4 @@
-import type { RunLease, MadeRequest } from '../contract/rpc/runs-rpc.ts';
+import type { RunLease, MadeRequest } from '../contract/rpc/lease-objects-rpc.ts';
 import type { HeldLease } from '../routing/held-lease.ts';
 
 /** What the object of an upstream stores: the runs that hold leases, and which caller created what. */

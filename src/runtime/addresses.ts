@@ -1,4 +1,4 @@
-import type { Forwarded } from '../contract/rpc/forwarded.ts';
+import type { Forwarded } from '../contract/http.ts';
 import type { Env } from '../env.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 

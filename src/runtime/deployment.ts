@@ -1,4 +1,4 @@
-import { JURISDICTIONS, LOCATIONS } from '../contract/config/locations.ts';
+import { JURISDICTIONS, LOCATIONS } from '../contract/config/group.ts';
 import type { LocationVariables, Env } from '../env.ts';
 import { POOL_IDLE_MS } from '../contract/rpc/group-rpc.ts';
 

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../src/contract/dialect.ts';
+import type { Dialect } from '../../src/contract/http.ts';
 
 export type UsageReportsCounts = readonly [
   input: number,

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import type * as z from 'zod';
 import { changesBetween } from '../../../src/config/document-changes.ts';
-import type { AuditChange } from '../../../src/contract/audit.ts';
+import type { AuditChange } from '../../../src/contract/history.ts';
 import { isSame, withValue, type EditedDocument } from '../model/document.ts';
 import { check, isTouched, type CheckedDocument, type FieldError } from '../model/field-errors.ts';
 import type { FormState } from './schema-field.tsx';

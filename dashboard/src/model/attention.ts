@@ -1,5 +1,5 @@
 import type { Attention } from '../../../src/contract/attention.ts';
-import { ATTENTION_RULES, type AttentionRule } from '../../../src/contract/attention-rules.ts';
+import { ATTENTION_RULES, type AttentionRule } from '../../../src/contract/status-words.ts';
 
 /** Rules that add nothing to the state, the queue and the pause that a group shows anyway. */
 const PLAIN: ReadonlySet<AttentionRule> = new Set([

@@ -1,7 +1,7 @@
-import type { AuditChange } from '../../../src/contract/audit.ts';
+import type { AuditChange } from '../../../src/contract/history.ts';
 import { gatewayKeySchema } from '../../../src/contract/config/keys.ts';
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
+import { upstreamSchema } from '../../../src/contract/config/upstream.ts';
 import { memberSchema } from '../../../src/contract/config/members.ts';
 import { isSame } from './document.ts';
 

@@ -1,4 +1,4 @@
-import { slotsTaken } from '../../../src/contract/slots-taken.ts';
+import { slotsTaken } from '../../../src/contract/status-words.ts';
 import { refusedForLimits } from '../../../src/core/words/signal.ts';
 import { STATES } from './group-state.ts';
 import { slotsOfGroup } from './slots.ts';

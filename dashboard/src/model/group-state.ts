@@ -1,4 +1,4 @@
-import { GROUP_STATES } from '../../../src/contract/admin/group-states.ts';
+import { GROUP_STATES } from '../../../src/contract/status-words.ts';
 import { stoppedWords } from './scope-words.ts';
 import { slotsOfGroup } from './slots.ts';
 import type { GroupView } from './status.ts';

@@ -1,6 +1,6 @@
 import type { AnswerAt } from '../../../src/admin/client.ts';
 import type * as z from 'zod';
-import type { auditEntrySchema } from '../../../src/contract/audit.ts';
+import type { auditEntrySchema } from '../../../src/contract/history.ts';
 import { keyDocumentSchema } from '../../../src/contract/config/keys.ts';
 import { count, usd } from '../format.ts';
 import type { EditedDocument } from './document.ts';

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../../src/contract/audit.ts';
+import type { AuditEntry } from '../../../src/contract/history.ts';
 
 /** Body of `POST /config/rollback`. */
 export interface RollbackTarget {

@@ -1,4 +1,4 @@
-import type { ScopeFields } from '../../../src/contract/scope.ts';
+import type { ScopeFields } from '../../../src/contract/shared-shapes.ts';
 import type { GroupView } from './status.ts';
 import { count } from '../format.ts';
 

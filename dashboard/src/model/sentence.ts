@@ -1,7 +1,7 @@
 import { LANES } from '../../../src/core/words/ticket.ts';
 import { count, duration } from '../format.ts';
 import type { Slots } from './slots.ts';
-import { waitWords } from '../../../src/contract/wait-words.ts';
+import { waitWords } from '../../../src/contract/status-words.ts';
 import { scopeWords } from './scope-words.ts';
 import type { GroupView, WaiterView } from './status.ts';
 

@@ -1,4 +1,4 @@
-import { slotsTaken } from '../../../src/contract/slots-taken.ts';
+import { slotsTaken } from '../../../src/contract/status-words.ts';
 import type { GroupView } from './status.ts';
 
 /** Gauges of one pool, or of all pools of a group together. */

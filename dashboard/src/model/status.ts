@@ -3,8 +3,8 @@ import type {
   groupStatusSchema,
   leaseSchema,
   waiterSchema,
-} from '../../../src/contract/admin/status-schemas.ts';
-import type { warningSchema } from '../../../src/contract/warnings.ts';
+} from '../../../src/contract/group-status.ts';
+import type { warningSchema } from '../../../src/contract/attention.ts';
 
 export type GroupView = z.output<typeof groupStatusSchema>;
 export type LeaseView = z.output<typeof leaseSchema>;

@@ -1,4 +1,4 @@
-import type { SuggestedLimits } from '../../../src/contract/admin/suggestion-schemas.ts';
+import type { SuggestedLimits } from '../../../src/contract/shared-shapes.ts';
 import { count } from '../format.ts';
 
 /** Limits that a provider publishes for a plan, or reports in headers. */

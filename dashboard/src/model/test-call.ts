@@ -1,4 +1,4 @@
-import { REPORTED_HEADERS } from '../../../src/contract/answer-headers.ts';
+import { REPORTED_HEADERS } from '../../../src/contract/http.ts';
 import type { UpstreamInfo } from './upstream-view.ts';
 
 export interface TestCall {

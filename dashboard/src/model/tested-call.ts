@@ -1,4 +1,4 @@
-import { METHODS } from '../../../src/contract/methods.ts';
+import { METHODS } from '../../../src/contract/http.ts';
 import { LANES } from '../../../src/core/words/ticket.ts';
 
 /** Form of the tester. Every field is text. */

@@ -1,4 +1,4 @@
-import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
+import { upstreamSchema } from '../../../src/contract/config/upstream.ts';
 import { fieldsOf } from './schema-fields.ts';
 
 export const UPSTREAM_HELP: ReadonlyMap<string, string> = new Map(

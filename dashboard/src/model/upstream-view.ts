@@ -1,7 +1,7 @@
 import type { AnswerAt } from '../../../src/admin/client.ts';
 import type * as z from 'zod';
-import type { Frozen } from '../../../src/contract/frozen.ts';
-import type { groupStatusSchema } from '../../../src/contract/admin/status-schemas.ts';
+import type { Frozen } from '../../../src/contract/shared-shapes.ts';
+import type { groupStatusSchema } from '../../../src/contract/group-status.ts';
 import { listWords } from './scope-words.ts';
 import type { SeenLimits, Suggestion } from './suggestions.ts';
 type Info = AnswerAt<'GET /upstreams'>['upstreams'][number];

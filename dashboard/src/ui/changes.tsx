@@ -1,4 +1,4 @@
-import type { AuditChange } from '../../../src/contract/audit.ts';
+import type { AuditChange } from '../../../src/contract/history.ts';
 import { isInstant, reportedOf } from '../model/change-list.ts';
 import { shortText } from '../model/short-text.ts';
 import { When } from './when.tsx';

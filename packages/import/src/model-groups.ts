@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../src/contract/http.ts';
 import { globsMayOverlap } from '../../../src/routing/glob.ts';
 import { providerNamed } from '../../../src/providers/index.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';

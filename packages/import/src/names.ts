@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../src/contract/http.ts';
 import type { NamesBySystem } from '../../../src/providers/provider.ts';
 
 /** A provider as LiteLLM names it in the prefix of a model. */

@@ -1,10 +1,9 @@
 import type * as z from 'zod';
-import type { Frozen } from '../../../src/contract/frozen.ts';
+import type { Frozen, problemSchema } from '../../../src/contract/shared-shapes.ts';
 import { ticked, type FieldError } from '../../../src/config/field-error.ts';
-import type { problemSchema } from '../../../src/contract/problem.ts';
 import type { AdminClient, AnswerAt } from '../../../src/admin/client.ts';
 import type { Config } from '../../../src/contract/config/config.ts';
-import type { UpstreamConfig } from '../../../src/contract/config/upstream-config.ts';
+import type { UpstreamConfig } from '../../../src/contract/config/upstream.ts';
 import { importConfig, isForeign, omissionTexts, prunings } from './import-config.ts';
 import { keepKnownCaps } from './known-caps.ts';
 

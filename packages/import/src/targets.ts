@@ -1,6 +1,6 @@
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
-import type { Dialect } from '../../../src/contract/dialect.ts';
+import { upstreamSchema } from '../../../src/contract/config/upstream.ts';
+import type { Dialect } from '../../../src/contract/http.ts';
 import { DIALECT_DEFAULTS } from '../../../src/providers/catalog.ts';
 import { providerNamed, providerOf } from '../../../src/providers/index.ts';
 import { HOSTED_SERVERS, LOCAL_SERVERS, type NamedServer } from './names.ts';

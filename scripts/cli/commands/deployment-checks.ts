@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Attention } from '../../../src/contract/attention.ts';
-import type { AttentionRule } from '../../../src/contract/attention-rules.ts';
+import type { AttentionRule } from '../../../src/contract/status-words.ts';
 import { plural, spanWords } from '../../../src/core/words/figures.ts';
 import { taken, type CliTarget } from '../target.ts';
 

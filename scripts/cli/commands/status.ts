@@ -1,7 +1,7 @@
 import type { Attention } from '../../../src/contract/attention.ts';
-import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';
+import type { GroupStatus } from '../../../src/contract/group-status.ts';
 import type { ScopeStatus } from '../../../src/contract/status.ts';
-import { elsewhereWords, waitWords } from '../../../src/contract/wait-words.ts';
+import { elsewhereWords, waitWords } from '../../../src/contract/status-words.ts';
 import { dollars, plural } from '../../../src/core/words/figures.ts';
 import { isHolding, scopeWords } from '../../../src/routing/scopes-shown.ts';
 import { mapConcurrently } from '../../../src/runtime/async.ts';

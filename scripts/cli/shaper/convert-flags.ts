@@ -1,5 +1,5 @@
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import { DIALECTS } from '../../../src/contract/dialect.ts';
+import { DIALECTS } from '../../../src/contract/http.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
 import {
   groupNameOf,

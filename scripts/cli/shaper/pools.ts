@@ -1,4 +1,4 @@
-import { METHODS } from '../../../src/contract/methods.ts';
+import { METHODS } from '../../../src/contract/http.ts';
 import { groupNameOf } from '../../../packages/import/src/groups.ts';
 import type { GroupInput } from '../../../packages/import/src/members.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';

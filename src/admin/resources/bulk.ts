@@ -7,11 +7,7 @@ import { note } from '../change.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { type PoolReply, askAwake, readDirectory } from '../../overview/pools.ts';
 import type { CallFilter, GroupRpc } from '../../contract/rpc/group-rpc.ts';
-import {
-  leaseSchema,
-  poolFailureSchema,
-  waiterSchema,
-} from '../../contract/admin/status-schemas.ts';
+import { leaseSchema, poolFailureSchema, waiterSchema } from '../../contract/group-status.ts';
 
 /** Maximum length of a list of calls. */
 const LISTED_MAX = 1_000;

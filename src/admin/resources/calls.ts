@@ -13,7 +13,7 @@ import {
 } from '../../overview/pools.ts';
 import { leaseId } from '../../core/words/ids.ts';
 import { attemptOf } from '../../core/stats.ts';
-import { LOG_DAYS } from '../../contract/config/call-log.ts';
+import { LOG_DAYS } from '../../contract/config/group.ts';
 import {
   type CallQuery,
   type CallsFound,
@@ -21,7 +21,7 @@ import {
   callLineSchema,
   callOutcomeSchema,
 } from '../../contract/calls.ts';
-import { unreachableSchema } from '../../contract/admin/status-schemas.ts';
+import { unreachableSchema } from '../../contract/group-status.ts';
 
 export const callSchema = callLineSchema
   .extend({

@@ -9,7 +9,7 @@ import { prefersType } from '../../runtime/header-value.ts';
 import { fingerprint, gatewayKeyHash } from '../../runtime/digests.ts';
 import { directoryOf } from '../../env.ts';
 import { configSchema } from '../../contract/config/config.ts';
-import { auditEntrySchema } from '../../contract/audit.ts';
+import { auditEntrySchema } from '../../contract/history.ts';
 import { exportConfig } from '../../config/own-config.ts';
 
 export const auditPageSchema = z.object({

@@ -4,13 +4,13 @@ import { route } from '../route.ts';
 import { askGroup, unreachable } from '../pools.ts';
 import { directoryOf } from '../../env.ts';
 import { DECISIONS_MAX } from '../../core/parts/decision-log.ts';
-import { warningSchema } from '../../contract/warnings.ts';
+import { warningSchema } from '../../contract/attention.ts';
 import {
   type DecisionFilter,
   decisionInfoSchema,
   outcomeSchema,
 } from '../../contract/decisions.ts';
-import { unreachableSchema } from '../../contract/admin/status-schemas.ts';
+import { unreachableSchema } from '../../contract/group-status.ts';
 
 export const decisionSchema = decisionInfoSchema
   .extend({ partition: partitionName.describe('Partition. null if the group is not split.') })

@@ -19,7 +19,7 @@ import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import { memberIdOf } from '../../contract/config/members.ts';
 import { autoGroupSchema, groupSchema } from '../../contract/config/group.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
-import { unreachableSchema } from '../../contract/admin/status-schemas.ts';
+import { unreachableSchema } from '../../contract/group-status.ts';
 import { ticked } from '../../config/field-error.ts';
 
 /** For an automatic group without an entry, these are all settings. */

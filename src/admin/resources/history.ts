@@ -27,7 +27,7 @@ import {
   QUARTERS_KEPT_MS,
   type TenantTimes,
 } from '../../contract/history.ts';
-import { unreachableSchema } from '../../contract/admin/status-schemas.ts';
+import { unreachableSchema } from '../../contract/group-status.ts';
 
 const tally = z.record(z.string(), z.int().min(0));
 

@@ -26,7 +26,7 @@ import { gatewayKeyHash } from '../../runtime/digests.ts';
 import { poolKey } from '../../routing/pool.ts';
 import { KEY_PREFIX } from '../../routing/key-groups.ts';
 import { askPools, readDirectory } from '../../overview/pools.ts';
-import { keylessCallerSchema } from '../../contract/keyless.ts';
+import { keylessCallerSchema } from '../../contract/reasons.ts';
 import { gatewayKeySchema, keyDocumentSchema } from '../../contract/config/keys.ts';
 import type { Config, GatewayKeyConfig } from '../../contract/config/config.ts';
 

@@ -15,7 +15,7 @@ import {
   unreachableSchema,
   waiterSchema,
   waitingElsewhereSchema,
-} from '../../contract/admin/status-schemas.ts';
+} from '../../contract/group-status.ts';
 
 const leaseParams = z.strictObject({
   name: groupName,

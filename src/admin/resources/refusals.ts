@@ -13,7 +13,7 @@ import {
   refusalCountSchema,
   REFUSAL_ADVICE,
   type RefusalCount,
-} from '../../contract/refusals.ts';
+} from '../../contract/reasons.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import type { Config } from '../../contract/config/config.ts';
 import { nearestNames } from '../../config/nearest-names.ts';

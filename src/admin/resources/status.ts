@@ -11,8 +11,8 @@ import { type Directory, askAwake, forgetIdle, readDirectory } from '../../overv
 import { readAttention } from '../../overview/attention.ts';
 import { mayWaitElsewhere, namesWithWaiting, statusOfGroups } from '../../overview/all-groups.ts';
 import { attentionListSchema } from '../../contract/attention.ts';
-import { ATTENTION_RULES } from '../../contract/attention-rules.ts';
-import { type GroupStatus, groupStatusSchema } from '../../contract/admin/status-schemas.ts';
+import { ATTENTION_RULES } from '../../contract/status-words.ts';
+import { groupStatusSchema, type GroupStatus } from '../../contract/group-status.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import { bounded } from '../../attention/attention.ts';
 

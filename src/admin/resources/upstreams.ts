@@ -14,7 +14,7 @@ import { ProblemError } from '../problem.ts';
 import type { AdminContext } from '../context.ts';
 import { changeConfig, inEntry, mergePatch, requireSameName, withEntry } from '../change.ts';
 import { readDirectory } from '../../overview/pools.ts';
-import { upstreamSchema, type UpstreamConfig } from '../../contract/config/upstream-config.ts';
+import { upstreamSchema, type UpstreamConfig } from '../../contract/config/upstream.ts';
 import type { Config } from '../../contract/config/config.ts';
 
 export const changedUpstreamSchema = changedSchema.extend({ upstream: upstreamSchema });

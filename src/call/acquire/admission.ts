@@ -1,4 +1,4 @@
-import type { RunLease } from '../../contract/rpc/runs-rpc.ts';
+import type { RunLease } from '../../contract/rpc/lease-objects-rpc.ts';
 import type { RateRoom } from '../../core/parts/rates.ts';
 import type { CallNotes, LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalScope, UpstreamSignal } from '../../core/words/signal.ts';

@@ -6,7 +6,7 @@ import type {
   ResumeAnswer,
   ResumeRequest,
 } from '../../contract/rpc/group-rpc.ts';
-import type { RunLease } from '../../contract/rpc/runs-rpc.ts';
+import type { RunLease } from '../../contract/rpc/lease-objects-rpc.ts';
 import type { OrphanedPrefetchedSlot } from '../../core/orphaned.ts';
 import type { CallNotes, LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';

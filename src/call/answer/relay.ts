@@ -1,4 +1,4 @@
-import type { AnswerHeaders } from '../../contract/answer-headers.ts';
+import type { AnswerHeaders } from '../../contract/http.ts';
 import { REASONS } from '../../contract/reasons.ts';
 import { whenQuiet } from '../../runtime/async.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';

@@ -1,5 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
-import { putAnswerHeaders } from '../../contract/answer-headers.ts';
+import { putAnswerHeaders, type Dialect } from '../../contract/http.ts';
 import { readErrorFields } from '../../upstream/refusal/error-fields.ts';
 import { peekAnswer } from '../../upstream/transfer/fetch-answer.ts';
 import { errorShape } from '../request/choose-path.ts';

@@ -1,5 +1,4 @@
-import { REPORTED_HEADERS, type AnswerHeaders } from '../../contract/answer-headers.ts';
-import { SERVED_METHODS } from '../../contract/methods.ts';
+import { REPORTED_HEADERS, SERVED_METHODS, type AnswerHeaders } from '../../contract/http.ts';
 import { dropCors } from '../../upstream/transfer/headers.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { providerOf } from '../../providers/index.ts';

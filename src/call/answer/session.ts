@@ -7,7 +7,7 @@ import {
   type SocketEnd,
 } from '../../upstream/socket/socket-pipe.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/headers.ts';
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import { frameText, type Frame } from '../../upstream/socket/messages.ts';
 import { tiersInUsage, reportedTier, type ServiceTiers } from '../../upstream/usage/tiers.ts';
 import { usageFromJson, type TokenUsage } from '../../upstream/usage/usage.ts';

@@ -6,8 +6,8 @@ import {
   releaseRequestSchema,
   reportRequestSchema,
   type RenewalAnswer,
-} from '../../contract/leases.ts';
-import { READING_METHODS } from '../../contract/methods.ts';
+} from '../../contract/caller-api.ts';
+import { READING_METHODS } from '../../contract/http.ts';
 import type { Env } from '../../env.ts';
 import { PlainAbort, type Background } from '../../runtime/async.ts';
 import { foreignChange, unsupportedBody } from '../../runtime/cross-site.ts';

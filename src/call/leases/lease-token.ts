@@ -1,5 +1,5 @@
 import type { GroupConfig } from '../../contract/config/config.ts';
-import { TICKET_LENGTH_MAX, type LeaseRequestBody } from '../../contract/leases.ts';
+import { TICKET_LENGTH_MAX, type LeaseRequestBody } from '../../contract/caller-api.ts';
 import type { LeaseRef, PoolRef } from '../../contract/rpc/group-rpc.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import type { PastAttempts } from '../attempts/call-attempts.ts';

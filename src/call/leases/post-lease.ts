@@ -1,6 +1,6 @@
 import { listItems, parameterOf, parseHeaderValue } from '../../runtime/header-value.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
-import type { LeaseAnswer, LeaseRequestBody, TicketAnswer } from '../../contract/leases.ts';
+import type { LeaseAnswer, LeaseRequestBody, TicketAnswer } from '../../contract/caller-api.ts';
 import { attemptOf } from '../../core/words/ids.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { steadyClock } from '../../runtime/clock.ts';

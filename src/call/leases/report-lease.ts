@@ -1,4 +1,4 @@
-import type { ReportAnswer, ReportRequest, ReleaseRequest } from '../../contract/leases.ts';
+import type { ReportAnswer, ReportRequest, ReleaseRequest } from '../../contract/caller-api.ts';
 import { SERVED, type UpstreamSignal } from '../../core/words/signal.ts';
 import { isTaken } from '../../core/words/outcome.ts';
 import type { UpstreamRefusal } from '../../upstream/refusal/classify-refusal.ts';

@@ -1,5 +1,5 @@
 import { BoundedSet } from '../../core/parts/bounded-map.ts';
-import type { KeylessCaller } from '../../contract/keyless.ts';
+import type { KeylessCaller } from '../../contract/reasons.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/clock.ts';

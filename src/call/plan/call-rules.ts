@@ -2,7 +2,7 @@ import type { RoutingTable } from '../../config/snapshots.ts';
 import { groupSchema } from '../../contract/config/group.ts';
 import type { GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import type { OnSaturated } from '../../contract/config/reactions.ts';
+import type { OnSaturated } from '../../contract/config/members.ts';
 import { countsReports, countsTokens } from '../../routing/group-limits.ts';
 import { onSaturatedAt, type Placement } from '../../routing/placement.ts';
 import type { HoldLimits } from '../../upstream/transfer/upload-pace.ts';

@@ -1,7 +1,7 @@
 import { ACCOUNT_SELECTORS } from '../../providers/accounts.ts';
 import { entryAt } from '../../routing/key-access.ts';
 import { compileGlobs } from '../../routing/glob.ts';
-import type { AnswerHeaders } from '../../contract/answer-headers.ts';
+import type { AnswerHeaders } from '../../contract/http.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import {
   dropAccounts,

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { nearestName } from '../../config/nearest-names.ts';

@@ -1,5 +1,5 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import {
   chooseUpstream,

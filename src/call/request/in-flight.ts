@@ -1,5 +1,5 @@
 import type { Background } from '../../runtime/async.ts';
-import type { Departed, Forwarded } from '../../contract/rpc/forwarded.ts';
+import type { Departed, Forwarded } from '../../contract/http.ts';
 
 /** The calls in progress in this isolate, and the callers of them that left. */
 

@@ -1,5 +1,5 @@
 import type { Upstream } from '../../contract/config/upstream.ts';
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import { methodOverride, overridingMethods } from '../../upstream/operation/readings.ts';
 import { classify, type Operation } from '../../upstream/operation/operation.ts';
 import { cancelsRun } from '../../upstream/operation/runs.ts';

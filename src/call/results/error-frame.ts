@@ -1,4 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { parseObject } from '../../upstream/json/parse-json.ts';
 import { codeOf, errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';

@@ -1,6 +1,6 @@
 import type { Settlement } from '../../core/words/ticket.ts';
 import type { Placement } from '../../routing/placement.ts';
-import type { AnswerHeaders } from '../../contract/answer-headers.ts';
+import type { AnswerHeaders } from '../../contract/http.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { RateRoom } from '../../core/parts/rates.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';

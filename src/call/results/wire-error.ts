@@ -1,5 +1,4 @@
-import { putAnswerHeaders, type AnswerHeaders } from '../../contract/answer-headers.ts';
-import type { Dialect } from '../../contract/dialect.ts';
+import { putAnswerHeaders, type AnswerHeaders, type Dialect } from '../../contract/http.ts';
 import { REASONS, type Reason, type ErrorReply } from '../../contract/reasons.ts';
 
 /** Default of Retry-After for a temporary error without a better estimate. */

@@ -1,5 +1,5 @@
 import { isolateConfig } from '../../config/isolate-config.ts';
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock } from '../../runtime/clock.ts';
 import {

@@ -1,6 +1,6 @@
 import { durationMs, memberIdOf, type MemberConfig } from '../../contract/config/members.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { compileGlobs, globsMayOverlap } from '../../routing/glob.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
-import type { OnSaturated } from '../../contract/config/reactions.ts';
+import type { OnSaturated } from '../../contract/config/members.ts';
 import { upstreamNamedBy } from '../../routing/auto-groups.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import {

@@ -1,6 +1,9 @@
 import type { Config, WebhookConfig } from '../../contract/config/config.ts';
-import { TURN_CONNECTIONS_EACH, type UpstreamConfig } from '../../contract/config/upstream-config.ts';
-import type { Upstream } from '../../contract/config/upstream.ts';
+import {
+  TURN_CONNECTIONS_EACH,
+  type UpstreamConfig,
+  type Upstream,
+} from '../../contract/config/upstream.ts';
 import { compileGlobs } from '../../routing/glob.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/pool.ts';
 import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';

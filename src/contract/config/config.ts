@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { WARNING_KINDS } from '../warnings.ts';
+import { WARNING_KINDS } from '../attention.ts';
 import { autoGroupSchema, groupSchema } from './group.ts';
 import { adminKeySchema, gatewayKeySchema, teamSchema } from './keys.ts';
-import { requireKeySchema, upstreamSchema } from './upstream-config.ts';
+import { requireKeySchema, upstreamSchema } from './upstream.ts';
 
 /** Kinds of messages: warnings of pools, and entries of the attention list. */
 const WEBHOOK_KINDS = [...WARNING_KINDS, 'attention'] as const;

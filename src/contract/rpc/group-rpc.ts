@@ -9,13 +9,18 @@ import type { HandedGroup } from '../../core/state.ts';
 import type { LeaseId, MemberId } from '../../core/words/ids.ts';
 import type { LeaseRecord, NestedLease } from '../../core/words/lease.ts';
 import type { Lane, Ticket, Reserved, Settlement } from '../../core/words/ticket.ts';
-import type { PoolPreview, PeriodCosts, PoolMetrics } from './pool-reports.ts';
+import type {
+  PoolPreview,
+  PeriodCosts,
+  PoolMetrics,
+  PoolReport,
+  WatchRequest,
+} from './feed-rpc.ts';
 import type { GroupConfig } from '../config/config.ts';
-import type { PoolReport, WatchRequest } from './feed-rpc.ts';
 import type { CallQuery, CallsFound, StoredCall } from '../calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../decisions.ts';
 import type { CallCounts, PoolHistory } from '../history.ts';
-import type { Warning } from '../warnings.ts';
+import type { Warning } from '../attention.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
 
 /**

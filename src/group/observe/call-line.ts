@@ -1,5 +1,5 @@
 import type { StoredCall } from '../../contract/calls.ts';
-import type { CallLogConfig } from '../../contract/config/call-log.ts';
+import type { CallLogConfig } from '../../contract/config/group.ts';
 import type { Decision, DecisionLog } from '../../core/parts/decision-log.ts';
 import { attemptOf } from '../../core/stats.ts';
 import type { TicketId, InstantMs } from '../../core/words/ids.ts';

@@ -1,5 +1,5 @@
 import type { CallQuery, CallsFound, StoredCall } from '../../contract/calls.ts';
-import type { CallLogConfig } from '../../contract/config/call-log.ts';
+import type { CallLogConfig } from '../../contract/config/group.ts';
 import { latestFirst, type Decision, type DecisionLog } from '../../core/parts/decision-log.ts';
 import { ticketOf, type InstantMs, type LeaseId } from '../../core/words/ids.ts';
 import { isEnd, keptFor, lineOf, keptText } from './call-line.ts';

@@ -6,7 +6,7 @@ import {
   type PoolWatchRequest,
   type WatchRequest,
 } from '../../contract/rpc/feed-rpc.ts';
-import type { Warning } from '../../contract/warnings.ts';
+import type { Warning } from '../../contract/attention.ts';
 import type { Schedule } from '../../runtime/clock.ts';
 
 /** Delay of a push. Callers are answered first, and several changes share one push. */

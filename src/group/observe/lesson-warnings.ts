@@ -1,5 +1,5 @@
-import type { ScopeFields } from '../../contract/scope.ts';
-import type { Raised } from '../../contract/warnings.ts';
+import type { ScopeFields } from '../../contract/shared-shapes.ts';
+import type { Raised } from '../../contract/attention.ts';
 import type { Member } from '../../core/member.ts';
 import type { Breaker } from '../../core/parts/breaker.ts';
 import { isLong, nextProbeAt, type Pause } from '../../core/parts/pause.ts';

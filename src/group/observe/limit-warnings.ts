@@ -1,4 +1,4 @@
-import type { Raised } from '../../contract/warnings.ts';
+import type { Raised } from '../../contract/attention.ts';
 import { isSplit, type GroupState } from '../../core/state.ts';
 import type { Ledger } from '../../core/member.ts';
 import { lastDecision, type Decision } from '../../core/parts/decision-log.ts';

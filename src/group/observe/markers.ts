@@ -1,5 +1,10 @@
-import { MINUTE_MS, type HistoryGap } from '../../contract/history.ts';
-import { POOL_MARKERS_MAX, type PoolMarker, type PoolMarkerKind } from '../../contract/history.ts';
+import {
+  MINUTE_MS,
+  POOL_MARKERS_MAX,
+  type HistoryGap,
+  type PoolMarker,
+  type PoolMarkerKind,
+} from '../../contract/history.ts';
 import type { Limiter, Member } from '../../core/member.ts';
 import { aboutCalls } from '../../core/scopes.ts';
 import { ALL_CALLS, isSameScope, scopeKey, type Scope } from '../../core/words/signal.ts';

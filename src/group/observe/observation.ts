@@ -1,11 +1,10 @@
 import { directoryOf, feedOf, type Env } from '../../env.ts';
 import { METRICS_ONLY } from '../../contract/gauges.ts';
-import type { PoolReport } from '../../contract/rpc/feed-rpc.ts';
+import type { PoolReport, PoolMetrics } from '../../contract/rpc/feed-rpc.ts';
 import type { CallQuery, CallsFound, StoredCall } from '../../contract/calls.ts';
-import type { CallLogConfig } from '../../contract/config/call-log.ts';
+import type { CallLogConfig } from '../../contract/config/group.ts';
 import type { CallCounts, HistoryPoint, PoolHistory } from '../../contract/history.ts';
-import type { PoolMetrics } from '../../contract/rpc/pool-reports.ts';
-import type { Warning } from '../../contract/warnings.ts';
+import type { Warning } from '../../contract/attention.ts';
 import type { LastHour, PoolStatus } from '../../contract/status.ts';
 import type { GroupEvent } from '../../core/events.ts';
 import type { InstantMs } from '../../core/words/ids.ts';

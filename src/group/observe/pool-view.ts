@@ -3,15 +3,16 @@ import type {
   PeriodCosts,
   ReportedCosts,
   PoolMetrics,
-} from '../../contract/rpc/pool-reports.ts';
-import type { PoolReport, WatchRequest } from '../../contract/rpc/feed-rpc.ts';
+  PoolReport,
+  WatchRequest,
+} from '../../contract/rpc/feed-rpc.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import type { CallQuery, CallsFound } from '../../contract/calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
 import type { CallCounts, PoolHistory } from '../../contract/history.ts';
-import type { PresenceReport } from '../../contract/rpc/presence-rpc.ts';
+import type { PresenceReport } from '../../contract/rpc/directory-rpc.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
-import type { Warning } from '../../contract/warnings.ts';
+import type { Warning } from '../../contract/attention.ts';
 import { isSplit, type GroupState } from '../../core/state.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { attemptOf } from '../../core/stats.ts';

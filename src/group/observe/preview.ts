@@ -1,4 +1,4 @@
-import type { MemberPreview, PoolPreview } from '../../contract/rpc/pool-reports.ts';
+import type { MemberPreview, PoolPreview } from '../../contract/rpc/feed-rpc.ts';
 import {
   heldAtMember,
   heldByCalls,

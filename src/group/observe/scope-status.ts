@@ -1,5 +1,5 @@
-import type { PoolMetrics } from '../../contract/rpc/pool-reports.ts';
-import type { ScopeFields, ScopeKind } from '../../contract/scope.ts';
+import type { PoolMetrics } from '../../contract/rpc/feed-rpc.ts';
+import type { ScopeFields, ScopeKind } from '../../contract/shared-shapes.ts';
 import type { MemberStatus, PoolStatus, ScopeStatus, PauseStatus } from '../../contract/status.ts';
 import {
   blockOf,

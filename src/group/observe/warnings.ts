@@ -1,7 +1,7 @@
 import { EJECTION_CAUSES } from '../../core/words/settings.ts';
 import type { HistoryPoint } from '../../contract/history.ts';
 import { logEvent } from '../../runtime/log.ts';
-import type { Raised, Warning, WarningKind } from '../../contract/warnings.ts';
+import type { Raised, Warning, WarningKind } from '../../contract/attention.ts';
 import { slotsLearned } from '../../core/capacity.ts';
 import { plural } from '../../core/words/figures.ts';
 import { quantileMs, type Totals } from '../../core/parts/totals.ts';

@@ -1,10 +1,10 @@
 import type { Context } from 'hono';
 import { directoryOf, type Env } from '../../env.ts';
-import type { RefusalTotal } from '../../contract/refusals.ts';
+import type { RefusalTotal } from '../../contract/reasons.ts';
 import { howToSet, readSecret, secretFault } from '../../runtime/secrets.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
-import type { PoolMetrics } from '../../contract/rpc/pool-reports.ts';
-import { ATTENTION_RULES } from '../../contract/attention-rules.ts';
+import type { PoolMetrics } from '../../contract/rpc/feed-rpc.ts';
+import { ATTENTION_RULES } from '../../contract/status-words.ts';
 import { attentionFrom } from '../../overview/attention.ts';
 import { askAwake, readDirectory, type Directory, type PoolReply } from '../../overview/pools.ts';
 import { refuseBlocked, slowDown } from '../../admin/access/attempts.ts';

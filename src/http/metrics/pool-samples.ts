@@ -1,5 +1,5 @@
 import { GAUGES, MEMBER_GAUGES, METRICS_ONLY } from '../../contract/gauges.ts';
-import type { PoolMetrics } from '../../contract/rpc/pool-reports.ts';
+import type { PoolMetrics } from '../../contract/rpc/feed-rpc.ts';
 import type { PoolStatus, ScopeStatus } from '../../contract/status.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import { definedGroup } from '../../routing/key-groups.ts';

@@ -1,5 +1,5 @@
 import { steadyClock } from '../../runtime/clock.ts';
-import type { CallerGroup } from '../../contract/caller-status.ts';
+import type { CallerGroup } from '../../contract/caller-api.ts';
 import type { GatewayKeyConfig, GroupConfig } from '../../contract/config/config.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { matchingGroups } from '../../routing/auto-groups.ts';

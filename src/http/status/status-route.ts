@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import { directoryOf, type Env } from '../../env.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
-import type { CallerStatus, CallerGroup } from '../../contract/caller-status.ts';
-import type { ErrorReply } from '../../contract/reasons.ts';
+import type { CallerStatus, CallerGroup } from '../../contract/caller-api.ts';
+import { REFUSALS_KEPT_MS, type ErrorReply } from '../../contract/reasons.ts';
 import { EachSecond, steadyClock } from '../../runtime/clock.ts';
 import {
   delayNewKey,
@@ -16,11 +16,10 @@ import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { GroupConfig } from '../../contract/config/config.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
-import { REFUSALS_KEPT_MS } from '../../contract/refusals.ts';
 import { summedRefusals } from '../../core/parts/refusal-rows.ts';
 import { poolKey } from '../../routing/pool.ts';
 import { within } from '../../runtime/async.ts';
-import type { ScopeFields } from '../../contract/scope.ts';
+import type { ScopeFields } from '../../contract/shared-shapes.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import { ambiguous } from '../../core/words/signal.ts';
 import { askPools } from '../../overview/pools.ts';

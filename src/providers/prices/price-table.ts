@@ -1,4 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import { providerNamed, providerOf } from '../index.ts';
 import prices from './prices.json' with { type: 'json' };
 import { listedNames } from './model-name.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import { OPAQUE, OPERATIONS, type OperationRow } from './operations-table.ts';
 import { readingsOf } from './readings.ts';
 

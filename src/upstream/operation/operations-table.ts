@@ -1,5 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
-import { READING_METHODS } from '../../contract/methods.ts';
+import { READING_METHODS, type Dialect } from '../../contract/http.ts';
 
 /** The operations of all providers: the routes that name them, and what each means for limits and access. */
 

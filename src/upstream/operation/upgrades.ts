@@ -1,4 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import type { Sockets } from '../../contract/config/upstream.ts';
 import { PROMPT, referenceIn } from '../body/model-scan.ts';
 import { classify, modelsInPath, referenceInPath, type Operation } from './operation.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import type { KeyHeader, Upstream } from '../../contract/config/upstream.ts';
 import { parametersIn } from '../operation/readings.ts';
 import {

@@ -1,4 +1,4 @@
-import { FORGEABLE_HEADERS } from '../../contract/answer-headers.ts';
+import { FORGEABLE_HEADERS } from '../../contract/http.ts';
 import { offeredEncodings } from '../body/packing.ts';
 import { isUnderscoredOverride } from '../operation/readings.ts';
 import {

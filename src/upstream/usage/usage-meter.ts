@@ -1,4 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import { mediaType } from '../../runtime/header-value.ts';
 import { EventData } from '../events/event-data.ts';
 import { JsonWalk, type WalkOptions } from '../json/json-walk.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 import { KeyNames, textOf } from '../json/json-string.ts';
 import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-syntax.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../contract/dialect.ts';
+import type { Dialect } from '../../contract/http.ts';
 
 export interface TokenUsage {
   /** All of the input, whether it was read from a cache, written to one, or neither. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-status.ts';
+import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-api.ts';
 import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';

@@ -2,12 +2,16 @@
 import { describe, expect, it } from 'vitest';
 import { attentionOf, bounded } from '../../../src/attention/attention.ts';
 import type { AttentionFacts } from '../../../src/attention/serving.ts';
-import { ATTENTION_MAX, type Attention } from '../../../src/contract/attention.ts';
-import { ATTENTION_RULES } from '../../../src/contract/attention-rules.ts';
-import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';
-import type { RefusalCount } from '../../../src/contract/refusals.ts';
+import {
+  ATTENTION_MAX,
+  type Attention,
+  type Warning,
+  type WarningKind,
+} from '../../../src/contract/attention.ts';
+import { ATTENTION_RULES } from '../../../src/contract/status-words.ts';
+import type { GroupStatus } from '../../../src/contract/group-status.ts';
+import type { RefusalCount } from '../../../src/contract/reasons.ts';
 import type { Lately, UpstreamCallsStatus } from '../../../src/contract/status.ts';
-import type { Warning, WarningKind } from '../../../src/contract/warnings.ts';
 import { groupStatus } from '../dashboard/group-status.ts';
 
 const NOW = Date.parse('2026-11-28T10:10:00Z');

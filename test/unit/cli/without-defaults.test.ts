@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { shortGroup, shortUpstream } from '../../../scripts/cli/without-defaults.ts';
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
+import { upstreamSchema } from '../../../src/contract/config/upstream.ts';
 
 describe('the short form', () => {
   it('keeps the name and the address', () => {

@@ -6,7 +6,7 @@ import {
   reportAnswerSchema,
   reportRequestSchema,
   ticketAnswerSchema,
-} from '../../../src/contract/leases.ts';
+} from '../../../src/contract/caller-api.ts';
 import type { Fetch } from '../../../packages/client/src/server.ts';
 
 /** A request as it came. */

@@ -5,8 +5,8 @@ import {
   callerStatusSchema,
   type CallerGroup,
   type CallerStatus,
-} from '../../../src/contract/caller-status.ts';
-import type { Frozen } from '../../../src/contract/frozen.ts';
+} from '../../../src/contract/caller-api.ts';
+import type { Frozen } from '../../../src/contract/shared-shapes.ts';
 
 type Stopped = 'paused_until' | 'pause_message' | 'about' | 'scopes';
 

@@ -1,6 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import { createHeadgate, type Status } from '../../../packages/client/src/index.ts';
-import type { CallerStatus } from '../../../src/contract/caller-status.ts';
+import type { CallerStatus } from '../../../src/contract/caller-api.ts';
 import { KEY, failureOf, hanging, pass, stage, stopTheClock } from './support.ts';
 import { problem } from './scripted-headgate.ts';
 

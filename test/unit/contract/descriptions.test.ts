@@ -1,12 +1,12 @@
 // Every field that an operator writes or reads says what it means, where it is defined.
 import { describe, expect, it } from 'vitest';
-import { FEED_EVENTS } from '../../../src/contract/admin/feed-events.ts';
+import { FEED_EVENTS } from '../../../src/contract/group-status.ts';
 import { openApiDocument } from '../../../dashboard/api-docs/openapi.ts';
 import type { AdminRoute } from '../../../src/admin/route.ts';
 import { ADMIN_ROUTES } from '../../../src/admin/routes.ts';
-import { callerStatusSchema } from '../../../src/contract/caller-status.ts';
+import * as leases from '../../../src/contract/caller-api.ts';
+import { callerStatusSchema } from '../../../src/contract/caller-api.ts';
 import { configSchema } from '../../../src/contract/config/config.ts';
-import * as leases from '../../../src/contract/leases.ts';
 import { fieldsWithin } from './schema-walk.ts';
 
 const CONFIG = [...fieldsWithin(configSchema)];

@@ -7,7 +7,7 @@ import { configSchema, webhookSchema } from '../../../src/contract/config/config
 import { autoGroupSchema, groupSchema } from '../../../src/contract/config/group.ts';
 import { adminKeySchema, gatewayKeySchema, teamSchema } from '../../../src/contract/config/keys.ts';
 import { affinitySchema, memberSchema } from '../../../src/contract/config/members.ts';
-import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
+import { upstreamSchema } from '../../../src/contract/config/upstream.ts';
 import { checkConfig } from '../../../src/config/check-config.ts';
 import { importConfig } from '../../../packages/import/src/import-config.ts';
 import { parseConfigText } from '../../../src/config/parse-text.ts';

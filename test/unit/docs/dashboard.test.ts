@@ -1,7 +1,7 @@
 // docs/dashboard.md explains every state of a group.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { GROUP_STATES } from '../../../src/contract/admin/group-states.ts';
+import { GROUP_STATES } from '../../../src/contract/status-words.ts';
 
 it('has every state once', () => {
   const page = readFileSync('docs/dashboard.md', 'utf8');

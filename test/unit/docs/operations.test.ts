@@ -1,7 +1,7 @@
 // The tables of operations name every operation, each in the table where it belongs, and alerts.md documents every attention rule.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { ATTENTION_RULES } from '../../../src/contract/attention-rules.ts';
+import { ATTENTION_RULES } from '../../../src/contract/status-words.ts';
 import { OPERATIONS } from '../../../src/upstream/operation/operations-table.ts';
 
 const text = readFileSync('docs/http.md', 'utf8');

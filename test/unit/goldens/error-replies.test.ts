@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { errorReplyFrame, upstreamErrorFrame } from '../../../src/call/results/error-frame.ts';
 import { errorEvent, errorResponse } from '../../../src/call/results/wire-error.ts';
-import { DIALECTS } from '../../../src/contract/dialect.ts';
+import { DIALECTS } from '../../../src/contract/http.ts';
 import { REASONS, type ErrorReply, type Reason } from '../../../src/contract/reasons.ts';
 import { goldenFile, goldenText } from '../../support/golden.ts';
 

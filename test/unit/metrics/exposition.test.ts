@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { GAUGES } from '../../../src/contract/gauges.ts';
-import { WARNING_KINDS } from '../../../src/contract/warnings.ts';
+import { WARNING_KINDS } from '../../../src/contract/attention.ts';
 import { emptyHistogram, observe } from '../../../src/core/parts/totals.ts';
 import { Exposition } from '../../../src/http/metrics/exposition.ts';
 import * as families from '../../../src/http/metrics/families.ts';

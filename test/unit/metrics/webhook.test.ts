@@ -1,7 +1,7 @@
 /** A warning on its way to a receiver, checked by a receiver that others wrote. */
 import OpenAI from 'openai';
 import { describe, expect, it, vi } from 'vitest';
-import type { Warning } from '../../../src/contract/warnings.ts';
+import type { Warning } from '../../../src/contract/attention.ts';
 import type { WebhookConfig } from '../../../src/contract/config/config.ts';
 import {
   deliverWarning,

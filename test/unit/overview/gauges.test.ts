@@ -6,7 +6,7 @@ import {
   METRICS_ONLY,
   type GaugeRow,
 } from '../../../src/contract/gauges.ts';
-import type { PoolMetrics } from '../../../src/contract/rpc/pool-reports.ts';
+import type { PoolMetrics } from '../../../src/contract/rpc/feed-rpc.ts';
 import { emptyRates } from '../../../src/core/parts/rates.ts';
 import { emptyTotals } from '../../../src/core/parts/totals.ts';
 import { instant } from '../../../src/core/words/ids.ts';

@@ -1,7 +1,7 @@
 // How the calls of the last minutes fared: of one pool, of several, and of one that rests.
 import { describe, expect, it } from 'vitest';
 import type { HistoryPoint } from '../../../src/contract/history.ts';
-import type { RefusalCount } from '../../../src/contract/refusals.ts';
+import type { RefusalCount } from '../../../src/contract/reasons.ts';
 import type { Lately } from '../../../src/contract/status.ts';
 import { latelyOf } from '../../../src/history/recent.ts';
 import { joinInTime } from '../../../src/history/points.ts';

@@ -1,7 +1,7 @@
 // The figures of pools that nobody asks: what they said last, with what time and the configuration have done since.
 import { describe, expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import type { PresenceReport } from '../../../src/contract/rpc/presence-rpc.ts';
+import type { PresenceReport } from '../../../src/contract/rpc/directory-rpc.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
 import { emptyRates } from '../../../src/core/parts/rates.ts';
 import { instant } from '../../../src/core/words/ids.ts';

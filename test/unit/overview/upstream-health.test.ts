@@ -1,6 +1,6 @@
 // The health of the upstreams of a group: where only some calls are stopped, it says so and names them.
 import { describe, expect, it } from 'vitest';
-import type { ScopeFields } from '../../../src/contract/scope.ts';
+import type { ScopeFields } from '../../../src/contract/shared-shapes.ts';
 import type {
   MemberStatus,
   ScopeStatus,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { waitingElsewhere } from '../../../src/overview/all-groups.ts';
 import type { PoolReply } from '../../../src/overview/pools.ts';
-import { elsewhereWords, waitWords } from '../../../src/contract/wait-words.ts';
+import { elsewhereWords, waitWords } from '../../../src/contract/status-words.ts';
 
 function reply(
   group: string,

@@ -1,8 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  RESERVED_UPSTREAM_IDS,
-  upstreamSchema,
-} from '../../../src/contract/config/upstream-config.ts';
+import { RESERVED_UPSTREAM_IDS, upstreamSchema } from '../../../src/contract/config/upstream.ts';
 import { compileGlobs } from '../../../src/routing/glob.ts';
 import { BUILT_IN_UPSTREAMS, DIALECT_DEFAULTS } from '../../../src/providers/catalog.ts';
 

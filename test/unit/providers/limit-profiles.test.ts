@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Dialect } from '../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../src/contract/http.ts';
 import { countedTokens, DEFAULT_PROFILE, limitProfileFor } from '../../../src/providers/limits.ts';
 
 function profileOf(id: string, dialect: Dialect = 'openai', model: string | null = null) {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
-import { DIALECTS } from '../../../src/contract/dialect.ts';
+import { DIALECTS } from '../../../src/contract/http.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
 
 /**

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DIALECTS } from '../../../src/contract/dialect.ts';
-import type { Dialect } from '../../../src/contract/dialect.ts';
+import { DIALECTS, type Dialect } from '../../../src/contract/http.ts';
 import { classify, neededRoutes } from '../../../src/upstream/operation/operation.ts';
 import { OPERATIONS } from '../../../src/upstream/operation/operations-table.ts';
 

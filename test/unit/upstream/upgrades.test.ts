@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Dialect } from '../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../src/contract/http.ts';
 import type { Sockets } from '../../../src/contract/config/upstream.ts';
 import {
   classifyTurn,

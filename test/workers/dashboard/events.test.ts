@@ -1,6 +1,6 @@
 // The live feed of the dashboards: what comes when, and who is told.
 import { describe, expect, it, vi } from 'vitest';
-import { FEED_EVENTS, type FeedEventName } from '../../../src/contract/admin/feed-events.ts';
+import { FEED_EVENTS, type FeedEventName } from '../../../src/contract/group-status.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { FeedObject } from '../../../src/feed/feed-object.ts';

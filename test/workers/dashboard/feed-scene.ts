@@ -1,6 +1,6 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
-import type { FeedEventName } from '../../../src/contract/admin/feed-events.ts';
+import type { FeedEventName } from '../../../src/contract/group-status.ts';
 import { feedOf } from '../../../src/env.ts';
 import { poolKey } from '../../../src/routing/pool.ts';
 import { EventReader } from '../../support/event-reader.ts';

@@ -1,7 +1,7 @@
 // What the live feed asks of a pool, what it costs, and what becomes of it after a reset.
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { PresenceReport } from '../../../src/contract/rpc/presence-rpc.ts';
+import type { PresenceReport } from '../../../src/contract/rpc/directory-rpc.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { directoryOf, feedOf } from '../../../src/env.ts';
 import { FeedObject } from '../../../src/feed/feed-object.ts';

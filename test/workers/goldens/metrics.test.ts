@@ -1,7 +1,7 @@
 // Freezes `/metrics`: the name and type of each metric, its labels, their values except for names that operators
 // choose, and the bounds of buckets. Also freezes the response of the Worker for each reason.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { REASON_NAMES } from '../../../src/contract/refusals.ts';
+import { REASON_NAMES } from '../../../src/contract/reasons.ts';
 import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { goldenFile, goldenText } from '../../support/golden.ts';

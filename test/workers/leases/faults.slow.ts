@@ -3,7 +3,7 @@
 // releases, is told to stop, or its time has passed, also after its death; and of those there are never more than the
 // limit lets be granted.
 import { afterAll, expect, it } from 'vitest';
-import type { LeaseAnswer, TicketAnswer } from '../../../src/contract/leases.ts';
+import type { LeaseAnswer, TicketAnswer } from '../../../src/contract/caller-api.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { leases as answer } from '../../../src/call/leases/lease-routes.ts';
 import { crashPool, nothingLeaks, passAwake, pool, resetPool } from '../support/pool.ts';

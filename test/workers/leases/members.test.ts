@@ -1,6 +1,6 @@
 // Where a lease goes after its holder reports a refusal: the same rules as for a proxied call.
 import { afterAll, expect, it } from 'vitest';
-import type { ReportAnswer } from '../../../src/contract/leases.ts';
+import type { ReportAnswer } from '../../../src/contract/caller-api.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { del, group, limitTo, patch, post } from './scene.ts';
 

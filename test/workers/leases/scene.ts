@@ -10,7 +10,7 @@ import {
   type ReportAnswer,
   type ReportRequest,
   type TicketAnswer,
-} from '../../../src/contract/leases.ts';
+} from '../../../src/contract/caller-api.ts';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { NO_COOLDOWN } from '../support/pool.ts';
 import { call, configure } from '../support/worker.ts';

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import rulesText from '../../../ops/prometheus/headgate-alerts.yaml?raw';
 import dashboard from '../../../ops/grafana/headgate.json';
-import { REASON_NAMES } from '../../../src/contract/refusals.ts';
+import { REASON_NAMES } from '../../../src/contract/reasons.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { createApp } from '../../../src/http/app.ts';
 import { PARTITIONS_MAX } from '../../../src/http/metrics/pool-samples.ts';

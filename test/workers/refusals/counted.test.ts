@@ -1,6 +1,6 @@
 // Refused calls reach the directory and the log behind the calls: their facts, their bounds, and none of their secrets.
 import { afterEach, beforeAll, expect, it, vi } from 'vitest';
-import type { RefusalCount } from '../../../src/contract/refusals.ts';
+import type { RefusalCount } from '../../../src/contract/reasons.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { makeKey } from '../admin/keys-scene.ts';

@@ -1,8 +1,7 @@
 // Every reason of `reasons.ts`, each on the real Worker: a refused call is counted with its facts, logged, listed, and a sample of
 // the metrics.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { REASON_NAMES } from '../../../src/contract/refusals.ts';
-import type { Reason } from '../../../src/contract/reasons.ts';
+import { REASON_NAMES, type Reason } from '../../../src/contract/reasons.ts';
 import { parseExposition } from '../../unit/metrics/exposition-parser.ts';
 import { admin, call, until } from '../support/worker.ts';
 import { ALICE, BARRED, GONE, prepareReasons, reasonOf, ROWS, type RefusalTarget } from './rows.ts';

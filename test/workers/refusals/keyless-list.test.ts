@@ -1,7 +1,7 @@
 // The directory's list of callers without a gateway key: of the last hour, and bounded.
 import { runInDurableObject } from 'cloudflare:test';
 import { expect, it } from 'vitest';
-import type { KeylessCaller } from '../../../src/contract/keyless.ts';
+import type { KeylessCaller } from '../../../src/contract/reasons.ts';
 import { KeylessList } from '../../../src/directory/reports.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { env } from '../support/worker.ts';

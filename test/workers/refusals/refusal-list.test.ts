@@ -1,7 +1,7 @@
 // The directory's sums of refused calls: added up over isolates, bounded, and gone after an hour.
 import { runInDurableObject } from 'cloudflare:test';
 import { expect, it } from 'vitest';
-import type { RefusalCount } from '../../../src/contract/refusals.ts';
+import type { RefusalCount } from '../../../src/contract/reasons.ts';
 import { RefusalList } from '../../../src/directory/reports.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { env } from '../support/worker.ts';

@@ -1,6 +1,6 @@
 // `GET /admin/api/refusals`, and what a caller sees of its own refused calls at `/status`.
 import { beforeAll, expect, it } from 'vitest';
-import type { RefusalCount } from '../../../src/contract/refusals.ts';
+import type { RefusalCount } from '../../../src/contract/reasons.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { makeKey } from '../admin/keys-scene.ts';
 import { admin, call, configure, env } from '../support/worker.ts';

@@ -1,8 +1,7 @@
 // Which callers need a gateway key, and who would be locked out by requiring one. The upstream says which key it saw.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import type { KeylessCaller } from '../../../src/contract/keyless.ts';
-import type { RefusalCount } from '../../../src/contract/refusals.ts';
+import type { KeylessCaller, RefusalCount } from '../../../src/contract/reasons.ts';
 import { keyHash } from '../sockets/client.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, call, change, chat, configure, until } from '../support/worker.ts';

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { expect } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import type { RunLease, RunsRpc } from '../../../src/contract/rpc/runs-rpc.ts';
+import type { RunLease, RunsRpc } from '../../../src/contract/rpc/lease-objects-rpc.ts';
 import { NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, configure, env, type CallInit } from '../support/worker.ts';

@@ -1,6 +1,6 @@
 // `GET /status`: what a caller sees of its own calls, and that it sees nothing of anybody else's.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-status.ts';
+import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-api.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { gatewayKeyHash, fingerprint } from '../../../src/runtime/digests.ts';
 import { strictScope } from '../support/strict.ts';

@@ -1,6 +1,6 @@
 // A made-up key costs little at `/status`: pools without its calls are not queried again and again.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { CallerStatus } from '../../../src/contract/caller-status.ts';
+import type { CallerStatus } from '../../../src/contract/caller-api.ts';
 import { GroupObject } from '../../../src/index.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { auditEntrySchema } from '../../../../src/contract/audit.ts';
+import type { auditEntrySchema } from '../../../../src/contract/history.ts';
 import { exact, plural } from '../../format.ts';
 import { actionParts, withInstants } from '../../model/audit.ts';
 import { byObject, fieldChanges, type ChangedObject } from '../../model/change-list.ts';

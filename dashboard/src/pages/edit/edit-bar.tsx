@@ -1,4 +1,4 @@
-import type { AuditChange } from '../../../../src/contract/audit.ts';
+import type { AuditChange } from '../../../../src/contract/history.ts';
 import { plural } from '../../format.ts';
 import { Changes } from '../../ui/changes.tsx';
 import type { FieldError } from '../../model/field-errors.ts';

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Problem } from '../../api.ts';
 import { wrongIn, type TestedForm } from '../../model/tested-call.ts';
-import { METHODS } from '../../../../src/contract/methods.ts';
+import { METHODS } from '../../../../src/contract/http.ts';
 import { LANES } from '../../../../src/core/words/ticket.ts';
 import { FingerprintHelper } from './fingerprint-helper.tsx';
 import type { Choices } from './use-choices.ts';

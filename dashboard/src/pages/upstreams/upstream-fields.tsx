@@ -1,4 +1,4 @@
-import { DIALECTS } from '../../../../src/contract/dialect.ts';
+import { DIALECTS } from '../../../../src/contract/http.ts';
 import { secretNameFor, type UpstreamForm } from '../../model/upstream-form.ts';
 import type { UpstreamInfo } from '../../model/upstream-view.ts';
 import { FormField, type FieldText, type TextName } from './form-field.tsx';

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { agentModelListSchema, agentModelSchema } from '../schemas.ts';
-import type { Dialect } from '../../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../../src/contract/http.ts';
 import { providerNamed } from '../../../../src/providers/index.ts';
 import { chainsOf } from './agent-fallbacks.ts';
 import { isPrivateHost } from '../../../../src/runtime/addresses.ts';

@@ -4,7 +4,7 @@ import {
   hermesProviderSchema,
   hermesCredentialSchema,
 } from './schema.ts';
-import type { Dialect } from '../../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../../src/contract/http.ts';
 import { SIGNED_IN_BY_HERMES, SIGN_IN_TOKEN_OF_HERMES } from '../names.ts';
 import { isPrivateHost } from '../../../../src/runtime/addresses.ts';
 import { explainIssues } from '../../../../src/config/explain-issues.ts';

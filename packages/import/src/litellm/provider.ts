@@ -3,7 +3,7 @@ import { providerNamed, providerOf, PROVIDERS } from '../../../../src/providers/
 import { compileGlobs } from '../../../../src/routing/glob.ts';
 import type * as z from 'zod';
 import type { litellmParamsSchema } from '../schemas.ts';
-import type { Dialect } from '../../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../../src/contract/http.ts';
 import { DIALECT_DEFAULTS } from '../../../../src/providers/catalog.ts';
 import type { Provider } from '../../../../src/providers/provider.ts';
 import type { FieldError } from '../../../../src/config/field-error.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../../src/contract/http.ts';
 import { PORTKEY_ADDRESSES, PORTKEY_CLOUD_FIELDS, PORTKEY_SIGN_INS } from '../names.ts';
 import { providerNamed } from '../../../../src/providers/index.ts';
 import { isPrivateHost } from '../../../../src/runtime/addresses.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkConfig } from '../../../../src/config/check-config.ts';
-import { upstreamSchema } from '../../../../src/contract/config/upstream-config.ts';
+import { upstreamSchema } from '../../../../src/contract/config/upstream.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
 import { aConfig } from '../../routing/fixtures.ts';
 

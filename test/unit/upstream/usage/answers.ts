@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../../src/contract/http.ts';
 import type { TokenUsage } from '../../../../src/upstream/usage/usage.ts';
 import {
   dataFrames,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { estimateCall } from '../../../../src/upstream/usage/estimate.ts';
 import type { RequestedTiers } from '../../../../src/upstream/usage/tiers.ts';
 import { createUsageMeter } from '../../../../src/upstream/usage/usage-meter.ts';
-import type { Dialect } from '../../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../../src/contract/http.ts';
 import { encode } from './frames.ts';
 
 function tiersOf(

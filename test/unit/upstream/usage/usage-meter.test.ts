@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Dialect } from '../../../../src/contract/dialect.ts';
+import type { Dialect } from '../../../../src/contract/http.ts';
 import { createUsageMeter, type MeteredUsage } from '../../../../src/upstream/usage/usage-meter.ts';
 import { ANTHROPIC_EVENTS, STREAMS, WHOLE } from './answers.ts';
 import { cutAt, cutsOf } from './cuts.ts';

@@ -1,3 +1,57 @@
+/**
+ * What requests and responses are made of: methods, the API shapes of their bodies, the facts that the forwarder of
+ * `serve` adds, and the headers that Headgate sets. Free of schemas, because the dashboard loads it at its start.
+ */
+
+/** Methods of calls that may take a slot. HEAD and OPTIONS never do. */
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+/** All methods that are served. Any other method is rejected with 405 on every route. */
+export const SERVED_METHODS: readonly string[] = [...METHODS, 'HEAD', 'OPTIONS'];
+
+export const READING_METHODS: readonly string[] = ['GET', 'HEAD'];
+
+/** Methods of calls with a body, such as generation. Calls of other methods mostly read results. */
+export const METHODS_WITH_BODY: readonly string[] = ['POST', 'PUT', 'PATCH'];
+
+/** The API shapes of upstreams. Bodies of `opaque` upstreams are not read. */
+export const DIALECTS = [
+  'openai',
+  'anthropic',
+  'gemini',
+  'azure',
+  'bedrock',
+  'ollama',
+  'opaque',
+] as const;
+
+export type Dialect = (typeof DIALECTS)[number];
+
+/** Path at which the forwarder of `serve` reports departed callers. `request.cf` of such a request is a `Departed`. */
+export const DEPARTED_PATH = '/!departed';
+
+/** Facts about a request that the forwarder sends as `request.cf`, because headers of callers cannot set it. */
+export interface Forwarded {
+  readonly clientIp?: string | undefined;
+  /** Number of the forwarder's incoming connection. */
+  readonly connection: number;
+}
+
+/** Connections whose clients have disconnected since the last report. */
+export interface Departed {
+  readonly departed: readonly number[];
+}
+
+/** Path at which `serve` announces the end of the process. `request.cf` of such a request is a `Stopping`. */
+export const STOPPING_PATH = '/!stopping';
+
+/** The process is about to end: WebSockets should close, and pending writes should be flushed. */
+export interface Stopping {
+  readonly isStopping: true;
+  /** Whether running calls may finish. WebSockets then close once nothing is in flight on them. */
+  readonly mayFinish?: true;
+}
+
 interface AnswerHeaderShape {
   /** Headgate alone may send this header. It is removed from upstream responses. */
   readonly isOurs: boolean;

@@ -1,6 +1,19 @@
-import type { LeaseOutcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome, CallNotes } from '../../core/words/outcome.ts';
+import type { UpstreamSignal } from '../../core/words/signal.ts';
+import type { Settlement } from '../../core/words/ticket.ts';
 import type { GroupConfig } from '../config/config.ts';
-import type { LeaseRef } from './group-rpc.ts';
+import type { PoolStatus } from '../status.ts';
+import type {
+  LeaseRef,
+  AcquireAnswer,
+  AcquireRequest,
+  RenewByIdAnswer,
+  ResumeAnswer,
+  ResumeRequest,
+} from './group-rpc.ts';
+import type { ListedPool } from './directory-rpc.ts';
+
+/** Objects that hold leases beside the pools: one per upstream for its runs, and one for all unverified pools. */
 
 /** A lease that moves from the call that started a run to the run. */
 export interface RunLease {
@@ -45,4 +58,42 @@ export interface RunsRpc {
   noteMade(request: MadeRequest): Promise<void>;
   /** Returns the upstream that created one of these objects, or null if it is unknown or expired. */
   madeBy(ids: readonly string[]): Promise<string | null>;
+}
+
+/** The pool has had its first success, so its own object must be called. */
+export interface VerifiedPool {
+  readonly kind: 'proved';
+}
+
+/**
+ * Calls of a Worker to the object that holds all unverified pools. A runtime that opens a file per object would
+ * otherwise open one for every value that a caller makes up.
+ */
+export interface VerificationRpc {
+  acquire(request: AcquireRequest): Promise<AcquireAnswer | VerifiedPool>;
+  resume(request: ResumeRequest): Promise<ResumeAnswer | VerifiedPool>;
+  renew(
+    leaseId: string,
+    status: number | null,
+    held: ResumeRequest,
+  ): Promise<RenewByIdAnswer | VerifiedPool>;
+  cancel(pool: ListedPool, ticketId: string): Promise<void>;
+  release(
+    pool: ListedPool,
+    leaseId: string,
+    outcome: LeaseOutcome,
+    status: number | null,
+    settlement?: Settlement,
+    held?: ResumeRequest,
+    notes?: CallNotes,
+  ): Promise<void>;
+  report(
+    pool: ListedPool,
+    leaseId: string,
+    signal: UpstreamSignal,
+    isRepeat: boolean,
+    held?: ResumeRequest,
+  ): Promise<void>;
+  status(pool: ListedPool): Promise<PoolStatus>;
+  isVerified(pool: ListedPool): Promise<boolean>;
 }
