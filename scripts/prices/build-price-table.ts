@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { PROVIDERS } from '../../src/providers/index.ts';
+import { PROVIDERS } from '../../src/providers/catalog.ts';
 import { costTheSame, pricesOf, type ModelPrice, type SourceModel } from './price-rows.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { listedNames } from '../../src/providers/prices/model-name.ts';
+import { listedNames } from '../../src/providers/prices/tiers.ts';
 import type { RateRow } from '../../src/providers/prices/price-table.ts';
 
 /** The relevant fields of a models.dev model. Figures are USD per million tokens. */

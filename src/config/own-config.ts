@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { configSchema, type Config } from '../contract/config/config.ts';
 import { withImpliedMatch } from '../routing/auto-groups.ts';
-import { PROVIDERS } from '../providers/index.ts';
+import { PROVIDERS } from '../providers/catalog.ts';
 import { contradictedNames } from './check/groups.ts';
 import { connectionNotes } from './check/upstreams.ts';
 import { explainIssues } from './explain-issues.ts';

@@ -1,7 +1,7 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import { claimAt, claimsOf } from '../upstream/transfer/tokens.ts';
 import type { Steering } from './provider.ts';
-import { providerOf, PROVIDERS } from './index.ts';
+import { providerOf, PROVIDERS } from './catalog.ts';
 
 /** Gateways that are not providers but may be behind an upstream. Prefixes are without `x-`. */
 export const GATEWAYS: readonly Steering[] = [

@@ -1,7 +1,7 @@
 import type { AssumedLimit } from '../contract/rpc/group-rpc.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { providerOf } from '../providers/index.ts';
+import { providerOf } from '../providers/catalog.ts';
 import { knownLimitFor, limitsOfModels, UNKNOWN_LIMIT } from '../providers/limits.ts';
 import type { PublishedLimit } from '../providers/provider.ts';
 import type { GroupConfig, AutoGroupConfig, Config } from '../contract/config/config.ts';

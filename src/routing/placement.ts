@@ -4,7 +4,7 @@ import type { OnSaturated } from '../contract/config/members.ts';
 import { limitGroups } from './key-groups.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
-import { providerOf } from '../providers/index.ts';
+import { providerOf } from '../providers/catalog.ts';
 import { limitsOfModels } from '../providers/limits.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../contract/pool-name.ts';
 import { autoGroupOf, inForce, isAutomatic, matchingGroups } from './auto-groups.ts';

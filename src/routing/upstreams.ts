@@ -6,8 +6,7 @@ import {
   type Upstream,
 } from '../contract/config/upstream.ts';
 import type { Dialect } from '../contract/http.ts';
-import { DIALECT_DEFAULTS } from '../providers/catalog.ts';
-import { providerAt } from '../providers/index.ts';
+import { DIALECT_DEFAULTS, providerAt } from '../providers/catalog.ts';
 import { quoted } from '../core/words/quoted.ts';
 import { compileGlobs } from './glob.ts';
 import { namesUpstreams, upstreamsOf } from './group-match.ts';

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { concurrencyGroupsSchema } from './schemas.ts';
-import { providerNamed } from '../../../src/providers/index.ts';
+import { providerNamed } from '../../../src/providers/catalog.ts';
 import type { Provider } from '../../../src/providers/provider.ts';
 import { ticked, type FieldError } from '../../../src/config/field-error.ts';
 import { named, providerIdOf, refused, type Converted, type Origin } from './groups.ts';

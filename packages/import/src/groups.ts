@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import { PROVIDERS } from '../../../src/providers/index.ts';
+import { PROVIDERS } from '../../../src/providers/catalog.ts';
 import type { NamingSystem } from '../../../src/providers/provider.ts';
 import { explainIssues } from '../../../src/config/explain-issues.ts';
 import { formatPath, type FieldError, below } from '../../../src/config/field-error.ts';

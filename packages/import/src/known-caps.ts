@@ -1,6 +1,6 @@
 import type { Config, GroupConfig } from '../../../src/contract/config/config.ts';
 import { memberIdOf } from '../../../src/contract/config/members.ts';
-import { PROVIDERS } from '../../../src/providers/index.ts';
+import { PROVIDERS } from '../../../src/providers/catalog.ts';
 import { knownLimitFor, limitsOfModels } from '../../../src/providers/limits.ts';
 import type { Provider } from '../../../src/providers/provider.ts';
 import { compileGlobs, globsMayOverlap } from '../../../src/routing/glob.ts';

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../../src/contract/http.ts';
 import { globsMayOverlap } from '../../../src/routing/glob.ts';
-import { providerNamed } from '../../../src/providers/index.ts';
+import { providerNamed } from '../../../src/providers/catalog.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
 import { freeName, groupNameOf } from './groups.ts';
 import { inDialect, membersOf, type Deployment, type GroupInput } from './members.ts';

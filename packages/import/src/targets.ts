@@ -1,8 +1,7 @@
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { upstreamSchema } from '../../../src/contract/config/upstream.ts';
 import type { Dialect } from '../../../src/contract/http.ts';
-import { DIALECT_DEFAULTS } from '../../../src/providers/catalog.ts';
-import { providerNamed, providerOf } from '../../../src/providers/index.ts';
+import { DIALECT_DEFAULTS, providerNamed, providerOf } from '../../../src/providers/catalog.ts';
 import { HOSTED_SERVERS, LOCAL_SERVERS, type NamedServer } from './names.ts';
 import type { NamingSystem, Provider } from '../../../src/providers/provider.ts';
 import { freeName, providerIdOf } from './groups.ts';

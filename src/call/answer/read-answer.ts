@@ -1,5 +1,5 @@
-import { providerOf } from '../../providers/index.ts';
-import { refusalRulesOf } from '../../providers/refusals.ts';
+import { providerOf } from '../../providers/catalog.ts';
+import { refusalRulesOf } from '../../providers/limits.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { instant } from '../../core/words/ids.ts';
 import type { LimitHint, UpstreamSignal } from '../../core/words/signal.ts';

@@ -1,7 +1,7 @@
 import { REPORTED_HEADERS, SERVED_METHODS, type AnswerHeaders } from '../../contract/http.ts';
 import { dropCors } from '../../upstream/transfer/headers.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { providerOf } from '../../providers/index.ts';
+import { providerOf } from '../../providers/catalog.ts';
 import type { RateRoom } from '../../core/parts/rates.ts';
 
 /** Headers of responses: CORS, remaining rate limits, and the request id of the upstream. */

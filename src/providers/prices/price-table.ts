@@ -1,8 +1,7 @@
 import type { Dialect } from '../../contract/http.ts';
-import { providerNamed, providerOf } from '../index.ts';
+import { providerNamed, providerOf } from '../catalog.ts';
 import prices from './prices.json' with { type: 'json' };
-import { listedNames } from './model-name.ts';
-import type { TierList } from './tiers.ts';
+import { listedNames, type TierList } from './tiers.ts';
 
 /**
  * USD per million tokens: input, cached input, cache write, output. null if the list has no separate price, so that the

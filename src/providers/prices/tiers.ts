@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import {
   TIER_FIELDS,
   reportedTier,
@@ -5,13 +6,51 @@ import {
   type RequestedTiers,
   type ServiceTiers,
 } from '../../upstream/usage/tiers.ts';
-import { listedNames } from './model-name.ts';
+
+/** Prices of service tiers, and the names under which prices of a model are listed. */
+
+/** A date or a number at the end of a model name, and a version after it. */
+const SNAPSHOT = /[-@](?:latest|default|\d{8}|\d{4}-\d{2}-\d{2}|00\d)$/;
+const VERSION = /(?:-v1|-v\d+:\d+)$/;
+
+/**
+ * Lists the names under which a model's price may be listed, the most specific first. They are the whole name, then the
+ * name with one part of its path (`vendor/model`), then without any, because `models/` or `publishers/google/models/`
+ * may precede it. Each is also listed without a snapshot suffix: `-2024-08-06`, `@20250929`, `-20250929-v1:0`,
+ * `-latest`, `-001`. Any other suffix makes it another model: `gpt-4-32k` and `gpt-4.5` do not cost what `gpt-4` does.
+ */
+export function listedNames(model: string): readonly string[] {
+  let names = known.get(model);
+  if (names === undefined) {
+    names = namesOf(model);
+    known.set(model, names);
+  }
+  return names;
+}
+
+/** Maximum number of models whose names are cached. Each call looks them up several times. */
+const KNOWN_MAX = 256;
+
+const known = new BoundedMap<string, readonly string[]>(KNOWN_MAX);
+
+function namesOf(model: string): readonly string[] {
+  const whole = model.toLowerCase();
+  const segments = whole.split('/');
+  // Only parts of the path, because a caller controls their number.
+  const paths = [whole, segments.slice(-2).join('/'), segments.slice(-1).join('/')];
+  return [...new Set(paths.flatMap(withoutSnapshot))];
+}
+
+function withoutSnapshot(name: string): readonly string[] {
+  const unversioned = name.replace(VERSION, '');
+  return [name, unversioned, unversioned.replace(SNAPSHOT, '')];
+}
 
 /**
  * Tiers of a field, and their price as a multiple of the listed price. `tiers` and the prefixes of model names are
  * separated by spaces. Without models, the row applies to all. The first matching row applies.
  */
-export type TierRow = readonly [field: TierField, tiers: string, factor: number, models?: string];
+type TierRow = readonly [field: TierField, tiers: string, factor: number, models?: string];
 
 export interface TierList {
   readonly source: string;
@@ -83,7 +122,7 @@ export const TIERS = {
   },
 } satisfies Record<string, TierList>;
 
-export const TIER_HEADERS: readonly (readonly [header: string, field: TierField])[] = [
+const TIER_HEADERS: readonly (readonly [header: string, field: TierField])[] = [
   // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html, 2026-11-26
   ['x-amzn-bedrock-service-tier', 'service_tier'],
   ['x-amzn-bedrock-performanceconfig-latency', 'latency'],
@@ -95,7 +134,7 @@ export const TIER_HEADERS: readonly (readonly [header: string, field: TierField]
 export const REQUEST_TYPE_HEADER = 'x-vertex-ai-llm-request-type';
 
 /** Response headers that report the tier that served the call. */
-export const REPORTED_TIER_HEADERS: typeof TIER_HEADERS = [
+const REPORTED_TIER_HEADERS: typeof TIER_HEADERS = [
   ...TIER_HEADERS,
   // https://ai.google.dev/gemini-api/docs/priority-inference, 2026-11-26
   ['x-gemini-service-tier', 'service_tier'],

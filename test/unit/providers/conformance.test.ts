@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import { PROVIDERS, providerNamed, providerOf } from '../../../src/providers/index.ts';
+import { PROVIDERS, providerNamed, providerOf } from '../../../src/providers/catalog.ts';
 import type { Provider } from '../../../src/providers/provider.ts';
 import {
   classifyRefusal,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { providerOf } from '../../../src/providers/index.ts';
+import { providerOf } from '../../../src/providers/catalog.ts';
 
 function upstream(id: string, host: string) {
   return { id, baseUrl: `https://${host}/v1` };

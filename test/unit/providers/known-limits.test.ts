@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { providerNamed } from '../../../src/providers/index.ts';
+import { providerNamed } from '../../../src/providers/catalog.ts';
 import { knownLimitFor, limitsOfModels, UNKNOWN_LIMIT } from '../../../src/providers/limits.ts';
 
 it('leaves what nobody knows at 64', () => {

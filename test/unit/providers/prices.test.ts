@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
+import { BUILT_IN_UPSTREAMS, PROVIDERS } from '../../../src/providers/catalog.ts';
 import {
   costUsd,
   PRICE_LISTS,
@@ -8,7 +8,6 @@ import {
   type BilledUsage,
   type PriceRates,
 } from '../../../src/providers/prices/price-table.ts';
-import { PROVIDERS } from '../../../src/providers/index.ts';
 
 const lists = Object.entries(PRICE_LISTS);
 

@@ -1,7 +1,7 @@
 import { instant } from '../../../src/core/words/ids.ts';
 import type { RefusalScope, LimitHint, RefusalKind } from '../../../src/core/words/signal.ts';
-import { providerOf } from '../../../src/providers/index.ts';
-import { refusalRulesOf } from '../../../src/providers/refusals.ts';
+import { providerOf } from '../../../src/providers/catalog.ts';
+import { refusalRulesOf } from '../../../src/providers/limits.ts';
 import type { UpstreamAnswer } from '../../../src/upstream/refusal/classify-refusal.ts';
 
 /**

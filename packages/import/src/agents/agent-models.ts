@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { agentModelListSchema, agentModelSchema } from '../schemas.ts';
 import type { Dialect } from '../../../../src/contract/http.ts';
-import { providerNamed } from '../../../../src/providers/index.ts';
+import { providerNamed } from '../../../../src/providers/catalog.ts';
 import { chainsOf } from './agent-fallbacks.ts';
 import { isPrivateHost } from '../../../../src/runtime/addresses.ts';
 import { explainIssues } from '../../../../src/config/explain-issues.ts';

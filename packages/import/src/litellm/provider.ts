@@ -1,10 +1,14 @@
 import { LITELLM_BARE_NAMES, litellmProvider, LOCAL_SERVERS } from '../names.ts';
-import { providerNamed, providerOf, PROVIDERS } from '../../../../src/providers/index.ts';
+import {
+  providerNamed,
+  providerOf,
+  PROVIDERS,
+  DIALECT_DEFAULTS,
+} from '../../../../src/providers/catalog.ts';
 import { compileGlobs } from '../../../../src/routing/glob.ts';
 import type * as z from 'zod';
 import type { litellmParamsSchema } from '../schemas.ts';
 import type { Dialect } from '../../../../src/contract/http.ts';
-import { DIALECT_DEFAULTS } from '../../../../src/providers/catalog.ts';
 import type { Provider } from '../../../../src/providers/provider.ts';
 import type { FieldError } from '../../../../src/config/field-error.ts';
 import {

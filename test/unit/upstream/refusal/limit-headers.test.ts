@@ -4,7 +4,7 @@ import {
   FEED_FORWARD_DEFAULTS,
   waitFromHints,
 } from '../../../../src/upstream/refusal/feed-forward.ts';
-import { PROVIDERS, providerNamed } from '../../../../src/providers/index.ts';
+import { PROVIDERS, providerNamed } from '../../../../src/providers/catalog.ts';
 import {
   ALL_COMMON_HEADERS,
   COMMON_HEADERS,
