@@ -7,7 +7,7 @@ import { sumOfCalls } from '../history/points.ts';
 import { askPools, readDirectory, usedSince } from '../overview/pools.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { forbiddenFor, refusedKey } from '../routing/key-access.ts';
-import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';
+import { definedGroup, kindOfLimits } from '../routing/implied-groups.ts';
 import { membersOf } from '../routing/members.ts';
 import { hasPrices, isPriced } from '../routing/group-limits.ts';
 import { compileRoutes, GROUPS_PER_CALL_MAX, type Routes } from '../routing/placement.ts';

@@ -6,7 +6,7 @@ import type { LastHourEffect } from './calls-refused.ts';
 import { steadyClock } from '../runtime/clock.ts';
 import { mapConcurrently } from '../runtime/async.ts';
 import { takesCalls, callRoute, type PlacedPool } from '../routing/pool.ts';
-import { definedGroup } from '../routing/key-groups.ts';
+import { definedGroup } from '../routing/implied-groups.ts';
 import { type PoolReply, askPools, readDirectory } from '../overview/pools.ts';
 import { inSteps } from '../history/points.ts';
 import { addCounts, emptyCounts, quantileMs } from '../core/parts/totals.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { instant, partitionName } from './shapes.ts';
 import { scopeWords } from '../routing/scopes-shown.ts';
-import { KEY_PREFIX, TEAM_PREFIX } from '../routing/key-groups.ts';
+import { KEY_PREFIX, TEAM_PREFIX } from '../routing/implied-groups.ts';
 import type { PoolReply } from '../overview/pools.ts';
 import { callScopeSchema } from '../contract/shared-shapes.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';

@@ -1,6 +1,12 @@
-import { isHeld, switchesOf } from '../routing/auto-groups.ts';
+import {
+  isHeld,
+  switchesOf,
+  definedGroup,
+  KEY_PREFIX,
+  kindOfLimits,
+  TEAM_PREFIX,
+} from '../routing/implied-groups.ts';
 import type { Config } from '../contract/config/config.ts';
-import { definedGroup, KEY_PREFIX, kindOfLimits, TEAM_PREFIX } from '../routing/key-groups.ts';
 import { ownPool } from '../routing/pool.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { askPools, readDirectory, type PoolReply, type Directory } from '../overview/pools.ts';

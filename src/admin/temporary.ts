@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { invalid } from './route.ts';
-import { settingsOf } from '../routing/auto-groups.ts';
+import { settingsOf } from '../routing/implied-groups.ts';
 import type { TemporaryOrder } from '../contract/rpc/directory-rpc.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { fieldsBetween } from '../config/document-changes.ts';

@@ -4,7 +4,7 @@ import type { AdminContext } from './context.ts';
 import { howToSet, secretFault, settingHint } from '../runtime/secrets.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { type CompiledGroup, compileGroups } from '../routing/group-match.ts';
-import { matchingGroups } from '../routing/auto-groups.ts';
+import { matchingGroups } from '../routing/implied-groups.ts';
 import { providerOf, BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { joinStopped } from '../overview/upstream-health.ts';
 import { joinUpstreams } from '../overview/upstream-health.ts';

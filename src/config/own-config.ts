@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { configSchema, type Config } from '../contract/config/config.ts';
-import { withImpliedMatch } from '../routing/auto-groups.ts';
+import { withImpliedMatch } from '../routing/implied-groups.ts';
 import { PROVIDERS } from '../providers/catalog.ts';
 import { contradictedNames } from './check/groups.ts';
 import { connectionNotes } from './check/upstreams.ts';

@@ -1,7 +1,6 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
-import { keyWeights, limitGroups } from '../routing/key-groups.ts';
-import { matchingGroups } from '../routing/auto-groups.ts';
+import { keyWeights, limitGroups, matchingGroups } from '../routing/implied-groups.ts';
 import { callRoute, ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
 
 /** The effects of a configuration change on pools. */

@@ -1,5 +1,10 @@
 import { DurableObject } from 'cloudflare:workers';
-import { switchesInForce } from '../routing/auto-groups.ts';
+import {
+  switchesInForce,
+  definedGroup,
+  keyWeights,
+  kindOfLimits,
+} from '../routing/implied-groups.ts';
 import type { Config, GroupConfig, WebhookConfig } from '../contract/config/config.ts';
 import {
   changedFor,
@@ -26,7 +31,6 @@ import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/r
 import type { WatchSpan, StoredCosts } from '../contract/rpc/feed-rpc.ts';
 import { windowMsOf } from '../runtime/deployment.ts';
 import { PresenceList, CostList } from './pool-reports.ts';
-import { definedGroup, keyWeights, kindOfLimits } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolKey, poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { isOfCanaryAlone } from '../config/canary-groups.ts';

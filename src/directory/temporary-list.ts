@@ -1,7 +1,7 @@
 import { fieldAt, isSame, pathText, withFieldAt } from '../config/document-changes.ts';
 import { configSchema, type Config } from '../contract/config/config.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/directory-rpc.ts';
-import { settingsOf, withSettings } from '../routing/auto-groups.ts';
+import { settingsOf, withSettings } from '../routing/implied-groups.ts';
 import { checkConfig, type CheckOptions } from '../config/check-config.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 

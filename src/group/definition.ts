@@ -1,5 +1,5 @@
 import { ratesOf } from '../routing/group-limits.ts';
-import type { Switches } from '../routing/auto-groups.ts';
+import type { Switches } from '../routing/implied-groups.ts';
 import { isOwnPartition } from '../routing/pool.ts';
 import { groupSchema, type CallLogConfig } from '../contract/config/group.ts';
 import {

@@ -1,9 +1,13 @@
-import { heldAutoGroups, settingsOf } from '../routing/auto-groups.ts';
+import {
+  heldAutoGroups,
+  settingsOf,
+  definedGroup,
+  limitGroups,
+} from '../routing/implied-groups.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import { overlaps, type Overlap } from '../routing/overlaps.ts';
 import type { GroupStatus } from '../contract/group-status.ts';
 import { pathText } from '../config/document-changes.ts';
-import { definedGroup, limitGroups } from '../routing/key-groups.ts';
 import { groupStatus } from './group-status.ts';
 import { isLongIdle, type PoolReply, type Directory } from './pools.ts';
 

@@ -8,7 +8,7 @@ import type { PoolStatus } from '../contract/status.ts';
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { ratesOf } from '../routing/group-limits.ts';
-import { limitGroups } from '../routing/key-groups.ts';
+import { limitGroups } from '../routing/implied-groups.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { logEvent } from '../runtime/log.ts';
 import {

@@ -1,6 +1,6 @@
 import type { StoredCosts } from '../contract/rpc/feed-rpc.ts';
 import { directoryOf, type Env } from '../env.ts';
-import { kindOfLimits } from '../routing/key-groups.ts';
+import { kindOfLimits } from '../routing/implied-groups.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { within } from '../runtime/async.ts';
 import { addSums, NO_COSTS, totalOf, type CostSums } from '../core/parts/costs.ts';

@@ -1,4 +1,11 @@
-import { isHeld, switchesInForce, switchesOf, autoGroupNamed } from '../routing/auto-groups.ts';
+import {
+  isHeld,
+  switchesInForce,
+  switchesOf,
+  autoGroupNamed,
+  definedGroup,
+  kindOfLimits,
+} from '../routing/implied-groups.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { GAUGES, MEMBER_GAUGES } from '../contract/gauges.ts';
 import { slotsTaken } from '../contract/status-words.ts';
@@ -22,7 +29,6 @@ import {
   separateMembers,
   isHolding,
 } from '../routing/scopes-shown.ts';
-import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';

@@ -1,5 +1,5 @@
 import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
-import { kindOfLimits } from './key-groups.ts';
+import { kindOfLimits } from './implied-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';

@@ -2,7 +2,7 @@ import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs, globsMayOverlap } from './glob.ts';
-import { matchingGroups } from './auto-groups.ts';
+import { matchingGroups } from './implied-groups.ts';
 import { hasMembers, hasRouteIn } from './members.ts';
 import { METHODS_WITH_BODY } from '../contract/http.ts';
 import { baseUrlGlobs, narrowFirst, upstreamsOf } from './group-match.ts';

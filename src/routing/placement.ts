@@ -1,13 +1,18 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { AssumedLimit } from '../contract/rpc/group-rpc.ts';
 import type { OnSaturated } from '../contract/config/members.ts';
-import { limitGroups } from './key-groups.ts';
+import {
+  limitGroups,
+  autoGroupOf,
+  inForce,
+  isAutomatic,
+  matchingGroups,
+} from './implied-groups.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import { providerOf } from '../providers/catalog.ts';
 import { limitsOfModels } from '../providers/limits.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../contract/pool-name.ts';
-import { autoGroupOf, inForce, isAutomatic, matchingGroups } from './auto-groups.ts';
 import {
   greaterUse,
   GroupIndex,

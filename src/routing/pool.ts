@@ -25,7 +25,7 @@ import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/ticket.ts';
 import { AUTO_PREFIX, poolName, OVERFLOW_PARTITION } from '../contract/pool-name.ts';
-import { definedGroup, kindOfLimits, type GroupsAndLimits } from './key-groups.ts';
+import { definedGroup, kindOfLimits, type GroupsAndLimits } from './implied-groups.ts';
 import { hasMembers, membersOf } from './members.ts';
 
 /** A pool: the partition that a call belongs to, the pool's name and object, and what decides which calls it gets. */

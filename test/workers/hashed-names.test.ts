@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ConfigInput } from '../../src/contract/config/config.ts';
-import { hashedPartition, hashedPlacements, mayHash } from '../../src/routing/hashed-partition.ts';
+import { hashedPartition, hashedPlacements, mayHash } from '../../src/routing/placed-call.ts';
 import { isHashed } from '../../src/routing/pool.ts';
 import { compileRoutes } from '../../src/routing/placement.ts';
 import { fingerprint } from '../../src/runtime/digests.ts';

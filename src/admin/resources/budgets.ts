@@ -7,7 +7,7 @@ import { requirePools, unreachable } from '../pools.ts';
 import type { AdminContext } from '../context.ts';
 import { note } from '../change.ts';
 import { type PlacedPool, ownPool } from '../../routing/pool.ts';
-import { definedGroup } from '../../routing/key-groups.ts';
+import { definedGroup } from '../../routing/implied-groups.ts';
 import { type Directory, askPools, readDirectory } from '../../overview/pools.ts';
 import { type NewCorrection, PERIODS } from '../../core/parts/spend.ts';
 import type { CorrectedSpend, GroupRpc, SpendCorrection } from '../../contract/rpc/group-rpc.ts';

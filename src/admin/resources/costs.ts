@@ -6,7 +6,7 @@ import { steadyClock } from '../../runtime/clock.ts';
 import { prefersType } from '../../runtime/header-value.ts';
 import { ownPool } from '../../routing/pool.ts';
 import { countsReports } from '../../routing/group-limits.ts';
-import { KEY_PREFIX, TEAM_PREFIX, limitGroups } from '../../routing/key-groups.ts';
+import { KEY_PREFIX, TEAM_PREFIX, limitGroups } from '../../routing/implied-groups.ts';
 import { type Directory, askAwake, readDirectory } from '../../overview/pools.ts';
 import { type CostsBy, costDays, costRows, readCosts } from '../../overview/costs.ts';
 import { withoutQueue } from '../../history/without-queue.ts';

@@ -11,8 +11,13 @@ import { changeConfig, note, withEntry } from '../change.ts';
 import { resolveUpstreams } from '../../routing/upstreams.ts';
 import { isOwnPartition } from '../../routing/pool.ts';
 import { compileGlobs } from '../../routing/glob.ts';
-import { autoGroupNamed } from '../../routing/auto-groups.ts';
-import { type Switches, isHeld, switchesOf, withSwitches } from '../../routing/auto-groups.ts';
+import {
+  autoGroupNamed,
+  isHeld,
+  switchesOf,
+  withSwitches,
+  type Switches,
+} from '../../routing/implied-groups.ts';
 import { BUILT_IN_UPSTREAMS } from '../../providers/catalog.ts';
 import { askPools, readDirectory } from '../../overview/pools.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';

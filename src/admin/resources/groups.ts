@@ -23,7 +23,7 @@ import {
   withEntry,
 } from '../change.ts';
 import { resolveUpstreams } from '../../routing/upstreams.ts';
-import { autoGroupNamed } from '../../routing/auto-groups.ts';
+import { autoGroupNamed } from '../../routing/implied-groups.ts';
 import { BUILT_IN_UPSTREAMS } from '../../providers/catalog.ts';
 import { askPools, readDirectory } from '../../overview/pools.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';

@@ -13,7 +13,7 @@ import {
   poolMarker,
 } from '../history-events.ts';
 import { steadyClock } from '../../runtime/clock.ts';
-import { definedGroup, kindOfLimits } from '../../routing/key-groups.ts';
+import { definedGroup, kindOfLimits } from '../../routing/implied-groups.ts';
 import { type PoolReply, askPools, readDirectory } from '../../overview/pools.ts';
 import { joinPools } from '../../history/points.ts';
 import { type Env, directoryOf } from '../../env.ts';

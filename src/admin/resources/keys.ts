@@ -24,7 +24,7 @@ import {
 import { plannedSchema, previewOf } from '../change-preview.ts';
 import { gatewayKeyHash } from '../../runtime/digests.ts';
 import { poolKey } from '../../routing/pool.ts';
-import { KEY_PREFIX } from '../../routing/key-groups.ts';
+import { KEY_PREFIX } from '../../routing/implied-groups.ts';
 import { askPools, readDirectory } from '../../overview/pools.ts';
 import { keylessCallerSchema } from '../../contract/reasons.ts';
 import { gatewayKeySchema, keyDocumentSchema } from '../../contract/config/keys.ts';

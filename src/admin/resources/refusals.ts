@@ -3,7 +3,7 @@ import { queryInstant } from '../shapes.ts';
 import { invalid, route } from '../route.ts';
 import { currentSnapshot } from '../change.ts';
 import { resolveUpstreams } from '../../routing/upstreams.ts';
-import { KEY_PREFIX, TEAM_PREFIX } from '../../routing/key-groups.ts';
+import { KEY_PREFIX, TEAM_PREFIX } from '../../routing/implied-groups.ts';
 import { BUILT_IN_UPSTREAMS } from '../../providers/catalog.ts';
 import { directoryOf } from '../../env.ts';
 import { summedRefusals } from '../../core/parts/refusal-rows.ts';

@@ -13,8 +13,8 @@ import {
   type Routes,
   compileRoutes,
 } from '../../routing/placement.ts';
-import { laneOf } from '../../routing/lanes.ts';
-import { kindOfLimits } from '../../routing/key-groups.ts';
+import { laneOf, hashedPlacements } from '../../routing/placed-call.ts';
+import { kindOfLimits } from '../../routing/implied-groups.ts';
 import {
   closedRoute,
   entryAt,
@@ -22,7 +22,6 @@ import {
   refusedKey,
   requiresKey,
 } from '../../routing/key-access.ts';
-import { hashedPlacements } from '../../routing/hashed-partition.ts';
 import { chooseUpstream } from '../../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../../providers/catalog.ts';
 import type { Env } from '../../env.ts';

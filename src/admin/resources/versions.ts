@@ -3,7 +3,7 @@ import { changedConfigSchema } from '../shapes.ts';
 import { invalid, route } from '../route.ts';
 import { ProblemError } from '../problem.ts';
 import { type Edit, changeConfig, currentSnapshot } from '../change.ts';
-import { settingsOf } from '../../routing/auto-groups.ts';
+import { settingsOf } from '../../routing/implied-groups.ts';
 import { type Env, directoryOf } from '../../env.ts';
 import type { TemporaryField, TemporaryOrder } from '../../contract/rpc/directory-rpc.ts';
 import type { Config } from '../../contract/config/config.ts';

@@ -3,7 +3,7 @@ import type { RateRoom } from '../../core/parts/rates.ts';
 import type { CallNotes, LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalScope, UpstreamSignal } from '../../core/words/signal.ts';
 import type { HoldKind } from '../../core/words/ticket.ts';
-import { timeoutMsOf, type RequestedLanes } from '../../routing/lanes.ts';
+import { timeoutMsOf, type RequestedLanes } from '../../routing/placed-call.ts';
 import type { Placement } from '../../routing/placement.ts';
 import type { Settle, Waited } from '../results/result.ts';
 

@@ -25,7 +25,7 @@ import {
   type SlotRequest,
 } from './acquire-slot.ts';
 import { isolateId } from '../../runtime/deployment.ts';
-import { laneOf } from '../../routing/lanes.ts';
+import { laneOf } from '../../routing/placed-call.ts';
 import { noteByNames, wentByNames, noteBySessions, wentBySessions } from '../plan/call-names.ts';
 import { LeaseHolder, type CallLease, type LeaseEnd } from './lease-holder.ts';
 import {

@@ -1,5 +1,5 @@
 import type { RateRoom } from '../../core/parts/rates.ts';
-import { KEY_PREFIX } from '../../routing/key-groups.ts';
+import { KEY_PREFIX } from '../../routing/implied-groups.ts';
 import {
   GROUPS_PER_CALL_MAX,
   onSaturatedAt,

@@ -3,7 +3,7 @@ import type { ErrorReply } from '../../contract/reasons.ts';
 import { plural } from '../../core/words/figures.ts';
 import type { BusyCause, Rejection } from '../../core/words/outcome.ts';
 import { NO_MODEL, type Scope } from '../../core/words/signal.ts';
-import { kindOfLimits } from '../../routing/key-groups.ts';
+import { kindOfLimits } from '../../routing/implied-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { EachSecond, steadyClock } from '../../runtime/clock.ts';
 import { logEvent } from '../../runtime/log.ts';

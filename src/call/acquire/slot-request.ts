@@ -22,7 +22,7 @@ import { ambiguous } from '../../core/words/signal.ts';
 import type { Background, AbortSource } from '../../runtime/async.ts';
 import type { CallTicket } from './admission.ts';
 import { takeUnreportedBypasses, type SlotRequest } from './acquire-slot.ts';
-import { laneOf, ownTimeoutMsOf } from '../../routing/lanes.ts';
+import { laneOf, ownTimeoutMsOf } from '../../routing/placed-call.ts';
 import type { NamesOfCall, SessionOfCall } from '../plan/call-names.ts';
 import type { UseEstimator } from '../plan/metering.ts';
 import type { AcquireOptions } from './ask-groups.ts';

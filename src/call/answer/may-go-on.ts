@@ -1,7 +1,7 @@
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { CutReason } from '../../core/words/outcome.ts';
-import { kindOfLimits } from '../../routing/key-groups.ts';
+import { kindOfLimits } from '../../routing/implied-groups.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { forbiddenFor, closedRoute, entryAt, forbiddenUpstream } from '../../routing/key-access.ts';
 import {

@@ -9,7 +9,7 @@ import {
   type HeldLease,
   type Renewal,
 } from '../../routing/held-lease.ts';
-import { definedGroup } from '../../routing/key-groups.ts';
+import { definedGroup } from '../../routing/implied-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { poolOf } from '../../routing/pool.ts';
 import { steadyClock, type Schedule } from '../../runtime/clock.ts';

@@ -1,6 +1,6 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { closedRoute, entryAt, forbiddenFor, forbiddenUpstream } from '../../routing/key-access.ts';
-import { hashedPlacements, mayHash } from '../../routing/hashed-partition.ts';
+import { hashedPlacements, mayHash } from '../../routing/placed-call.ts';
 import { ownPartition } from '../../routing/pool.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { fingerprint } from '../../runtime/digests.ts';

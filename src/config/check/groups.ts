@@ -7,7 +7,7 @@ import {
   withImpliedMatch,
   autoGroupNamed,
   autoGroupsNamedBy,
-} from '../../routing/auto-groups.ts';
+} from '../../routing/implied-groups.ts';
 import { longestTimeoutMs } from '../../routing/group-limits.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/pool.ts';
 import { quoteName, ticked, type FieldError } from '../field-error.ts';

@@ -1,6 +1,6 @@
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import type { OnSaturated } from '../../contract/config/members.ts';
-import { upstreamNamedBy } from '../../routing/auto-groups.ts';
+import { upstreamNamedBy } from '../../routing/implied-groups.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import {
   namesUpstreams,

@@ -2,7 +2,7 @@ import { GAUGES, MEMBER_GAUGES, METRICS_ONLY } from '../../contract/gauges.ts';
 import type { PoolMetrics } from '../../contract/rpc/feed-rpc.ts';
 import type { PoolStatus, ScopeStatus } from '../../contract/status.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
-import { definedGroup } from '../../routing/key-groups.ts';
+import { definedGroup } from '../../routing/implied-groups.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
 import { scopeKindOf } from '../../routing/scopes-shown.ts';
 import type { PoolReply } from '../../overview/pools.ts';

@@ -2,10 +2,14 @@ import { steadyClock } from '../../runtime/clock.ts';
 import type { CallerGroup } from '../../contract/caller-api.ts';
 import type { GatewayKeyConfig, GroupConfig } from '../../contract/config/config.ts';
 import { directoryOf, type Env } from '../../env.ts';
-import { matchingGroups } from '../../routing/auto-groups.ts';
-import { definedGroup, kindOfLimits, limitGroupsOf } from '../../routing/key-groups.ts';
+import {
+  matchingGroups,
+  definedGroup,
+  kindOfLimits,
+  limitGroupsOf,
+} from '../../routing/implied-groups.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { hashedPartition, hashesPartitions } from '../../routing/hashed-partition.ts';
+import { hashedPartition, hashesPartitions } from '../../routing/placed-call.ts';
 import { ownPool, takesCalls, type PlacedPool } from '../../routing/pool.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../../contract/pool-name.ts';
 import { compileGroups } from '../../routing/group-match.ts';

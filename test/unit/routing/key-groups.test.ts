@@ -1,7 +1,7 @@
 // The groups that the limits of keys make, and what the weights of keys do to configured ones.
 import { describe, expect, it } from 'vitest';
 import { configSchema, type ConfigInput } from '../../../src/contract/config/config.ts';
-import { definedGroup, limitGroups } from '../../../src/routing/key-groups.ts';
+import { definedGroup, limitGroups } from '../../../src/routing/implied-groups.ts';
 import { takesCalls } from '../../../src/routing/pool.ts';
 import { changeBetween, ownPoolsToPush } from '../../../src/directory/changes.ts';
 import { compileRoutes } from '../../../src/routing/placement.ts';

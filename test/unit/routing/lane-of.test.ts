@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
 import type { Lane } from '../../../src/core/words/ticket.ts';
-import { laneOf } from '../../../src/routing/lanes.ts';
+import { laneOf } from '../../../src/routing/placed-call.ts';
 import type { Placement } from '../../../src/routing/placement.ts';
 
 function lane(

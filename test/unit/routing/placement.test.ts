@@ -9,7 +9,7 @@ import {
   type Routes,
   keepaliveAfterMs,
 } from '../../../src/routing/placement.ts';
-import { autoGroupNamed } from '../../../src/routing/auto-groups.ts';
+import { autoGroupNamed } from '../../../src/routing/implied-groups.ts';
 import type { ModelUse } from '../../../src/routing/group-match.ts';
 import { callersAtOnce, overlaps } from '../../../src/routing/overlaps.ts';
 import { aCall, aConfig, anUpstream, byId } from './fixtures.ts';

@@ -1,9 +1,17 @@
 import { LANES, type Lane } from '../core/words/ticket.ts';
 import { QUEUE_TIMEOUT_MS } from '../contract/config/group.ts';
-import type { Placement } from './placement.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
+import { jurisdictionOf, type LocationVariables } from '../env.ts';
+import { partitionHash } from '../runtime/digests.ts';
+import type { Placement, Routes } from './placement.ts';
 import { laneTimeoutMs } from './group-limits.ts';
+import { isHashed } from './pool.ts';
 
-/** The lane of a call in one of its groups, and how long it may wait there. */
+/**
+ * A call in the groups that it matches: its lane in each, how long it may wait there, and the names of its partitions.
+ * In a jurisdiction, these names contain no text of clients, because the platform logs the names of objects outside of
+ * it, and the directory, the feed, logs and metrics may be elsewhere.
+ */
 
 /** The lanes of a call before its groups apply theirs. */
 export interface RequestedLanes {
@@ -47,4 +55,38 @@ export function ownTimeoutMsOf(call: WaitingCall, placement: Placement): number 
   if (call.keyTimeoutMs !== null) return call.keyTimeoutMs;
   const { config } = placement;
   return config === null ? null : laneTimeoutMs(config, laneOf(call, placement));
+}
+
+export function hashesPartitions(
+  { jurisdiction }: Pick<GroupConfig, 'jurisdiction'>,
+  env: LocationVariables,
+): boolean {
+  return jurisdiction !== null || jurisdictionOf(env) !== null;
+}
+
+/** Replaces each value in the name of a partition by a keyed hash. Fingerprints of provider keys are hashes already. */
+export async function hashedPartition(fingerprintKey: string, partition: string): Promise<string> {
+  const hashed = partition
+    .split(',')
+    .map(async (value) => (isHashed(value) ? value : partitionHash(fingerprintKey, value)));
+  return (await Promise.all(hashed)).join(',');
+}
+
+/** Whether some placement may need a hashed name. Most deployments have none, so their calls skip this step. */
+export function mayHash(routes: Routes, env: LocationVariables): boolean {
+  return routes.splitsInJurisdiction || jurisdictionOf(env) !== null;
+}
+
+/** Replaces the partitions of placements by the names of their pools. */
+export function hashedPlacements(
+  placements: readonly Placement[],
+  env: LocationVariables,
+  fingerprintKey: string,
+): Promise<readonly Placement[]> {
+  const named = placements.map(async (placement) => {
+    const { config, partition } = placement;
+    if (config === null || partition === null || !hashesPartitions(config, env)) return placement;
+    return { ...placement, partition: await hashedPartition(fingerprintKey, partition) };
+  });
+  return Promise.all(named);
 }
