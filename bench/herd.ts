@@ -91,7 +91,7 @@ async function sideOf(tree: string): Promise<Side> {
   const [slot, holder, clock] = await Promise.all([
     load('call/acquire/acquire-slot.ts'),
     load('call/acquire/lease-holder.ts'),
-    load('runtime/clock.ts'),
+    load('runtime/async.ts'),
   ]);
   return Object.assign({}, slot, holder, clock) as Side;
 }

@@ -1,4 +1,4 @@
-import { CallClock, onTimer } from '../../src/runtime/clock.ts';
+import { CallClock, onTimer } from '../../src/runtime/async.ts';
 import { pipeObserved } from '../../src/upstream/transfer/observed-pipe.ts';
 import { pipeMetered, pipeWatched } from '../../src/upstream/transfer/watched-pipe.ts';
 import { createUsageDrop } from '../../src/upstream/usage/usage-drop.ts';

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { countedAddress } from '../../src/runtime/addresses.ts';
+import { countedAddress } from '../../src/runtime/origin.ts';
 
 /** One address may hold one in this many connections, so ten addresses are needed to use all of them. */
 const SHARE = 10;

@@ -13,7 +13,7 @@ import { hasPrices, isPriced } from '../routing/group-limits.ts';
 import { compileRoutes, GROUPS_PER_CALL_MAX, type Routes } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { logEvent } from '../runtime/log.ts';
-import { steadyClock } from '../runtime/clock.ts';
+import { steadyClock } from '../runtime/async.ts';
 
 const HOUR_MS = 3_600_000;
 

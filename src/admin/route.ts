@@ -14,7 +14,7 @@ import type { FieldError } from '../config/field-error.ts';
 import { ConfigSyntaxError, parseConfigText } from '../config/parse-text.ts';
 import type { AdminRole } from '../contract/config/keys.ts';
 import type { Frozen } from '../contract/shared-shapes.ts';
-import { unsupportedBody } from '../runtime/cross-site.ts';
+import { unsupportedBody } from '../runtime/origin.ts';
 import { BODY_BROKEN, readOwnBody } from '../upstream/body/bytes.ts';
 import { requireRole } from './access/actor.ts';
 import type { AdminApp, AdminContext } from './context.ts';

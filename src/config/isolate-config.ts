@@ -30,9 +30,8 @@
  * in use, and other pools read the directory before they accept a new call (`src/group/directory-link.ts`).
  */
 import { directoryOf, snapshotStoreOf, type Env } from '../env.ts';
-import { pause, within, type Background } from '../runtime/async.ts';
+import { pause, within, steadyClock, type Background } from '../runtime/async.ts';
 import { logEvent } from '../runtime/log.ts';
-import { steadyClock } from '../runtime/clock.ts';
 import { ConfigCopy, storedSnapshot, type ConfigQuery, type RoutingTable } from './snapshots.ts';
 
 /**

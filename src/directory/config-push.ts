@@ -6,8 +6,7 @@
 import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { logEvent } from '../runtime/log.ts';
-import { mapConcurrently, within, pause } from '../runtime/async.ts';
-import { steadyClock, type Schedule } from '../runtime/clock.ts';
+import { mapConcurrently, within, pause, steadyClock, type Schedule } from '../runtime/async.ts';
 import { storeSnapshot } from '../config/snapshots.ts';
 import { snapshotStoreOf, type Env } from '../env.ts';
 import type { Alarm } from './alarms.ts';

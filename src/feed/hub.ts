@@ -3,7 +3,7 @@ import type { Warning } from '../contract/attention.ts';
 import { directoryOf, type Env } from '../env.ts';
 import type { FeedWants, PoolReport } from '../contract/rpc/feed-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
-import { steadyClock, Timers } from '../runtime/clock.ts';
+import { steadyClock, Timers } from '../runtime/async.ts';
 import { bounded } from '../attention/attention.ts';
 import { attentionNow } from '../overview/attention.ts';
 import { readDirectory } from '../overview/pools.ts';

@@ -2,7 +2,7 @@ import type { Env } from '../env.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
-import { steadyClock } from '../runtime/clock.ts';
+import { steadyClock } from '../runtime/async.ts';
 import { askPools, forgetIdle, readAwake, readUnasked, type PoolReply } from '../overview/pools.ts';
 import type { Picture } from './picture.ts';
 

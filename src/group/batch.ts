@@ -1,4 +1,4 @@
-import type { Schedule, Timers } from '../runtime/clock.ts';
+import type { Schedule, Timers } from '../runtime/async.ts';
 
 /** When the shell acts next: answers that leave together after their writes, and the timer. */
 

@@ -26,9 +26,8 @@ import { directoryOf } from '../env.ts';
 import type { PoolWatchRequest } from '../contract/rpc/feed-rpc.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PresentPool } from '../contract/rpc/directory-rpc.ts';
-import type { Schedule } from '../runtime/clock.ts';
+import { within, type Schedule } from '../runtime/async.ts';
 import { logEvent } from '../runtime/log.ts';
-import { within } from '../runtime/async.ts';
 import { definitionFrom, isRetired, type Definition } from './definition.ts';
 import { PoolListing, type ListingParts } from './pool-listing.ts';
 

@@ -5,7 +5,7 @@ import { IMPLICIT, type LeaseId, type InstantMs } from '../core/words/ids.ts';
 import { lostAt } from '../core/parts/bound.ts';
 import { slotsHeld } from '../core/stats.ts';
 import { confirmWrite, takeWrite } from '../core/writes.ts';
-import type { Schedule } from '../runtime/clock.ts';
+import type { Schedule } from '../runtime/async.ts';
 import type { Observation } from './observe/observation.ts';
 import type { ParkedAcquires, Renewals } from './parked.ts';
 import type { Batch } from './batch.ts';

@@ -5,8 +5,7 @@ import { NEVER, type GroupState } from '../core/state.ts';
 import { isUntouched } from '../core/parts/rates.ts';
 import { hasSpent } from '../core/parts/spend.ts';
 import { earlier, type InstantMs } from '../core/words/ids.ts';
-import { pause } from '../runtime/async.ts';
-import type { Schedule } from '../runtime/clock.ts';
+import { pause, type Schedule } from '../runtime/async.ts';
 
 /** Whether a pool is in use, and how its use and its rest are reported to the directory. */
 

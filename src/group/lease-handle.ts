@@ -4,7 +4,7 @@ import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
 import type { InstantMs, LeaseId } from '../core/words/ids.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/ticket.ts';
-import type { Timers } from '../runtime/clock.ts';
+import type { Timers } from '../runtime/async.ts';
 
 /** Attachments per millisecond, so that those of a later instance are larger than all of an earlier one. */
 const ATTACHMENTS_PER_MS = 1_000;

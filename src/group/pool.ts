@@ -11,7 +11,7 @@ import { checkMark, slotsHeld } from '../core/stats.ts';
 import { PREFETCH_RENEW_EVERY_MS } from '../core/words/settings.ts';
 import type { Env } from '../env.ts';
 import { windowMsOf } from '../runtime/deployment.ts';
-import { Timers } from '../runtime/clock.ts';
+import { Timers } from '../runtime/async.ts';
 import { AcquireCalls, HandOver, LeasesById } from './acquire-calls.ts';
 import { Batch } from './batch.ts';
 import { BoundStore, CostRows } from './bound-store.ts';

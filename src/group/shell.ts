@@ -4,7 +4,7 @@ import { lostAt } from '../core/parts/bound.ts';
 import { nextWakeAt, step } from '../core/step.ts';
 import { slotsHeld } from '../core/stats.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
-import type { Timers } from '../runtime/clock.ts';
+import type { Timers } from '../runtime/async.ts';
 import { WakeTimer, type Batch } from './batch.ts';
 import { settingsOf } from './definition.ts';
 import type { DirectoryLink } from './directory-link.ts';

@@ -1,4 +1,4 @@
-import { steadyClock, Timers } from '../runtime/clock.ts';
+import { steadyClock, Timers, within } from '../runtime/async.ts';
 import { DurableObject } from 'cloudflare:workers';
 import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
 import { directoryOf, type Env } from '../env.ts';
@@ -20,7 +20,6 @@ import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/ticket.ts';
 import { HeldById, VerifiedPools, Verification, type VerificationCalls } from './verification.ts';
-import { within } from '../runtime/async.ts';
 
 /** Maximum pools. Beyond it, pools that only remember a pause or a used part of a limit are dropped. */
 export const VERIFICATIONS_MAX = 2_000;

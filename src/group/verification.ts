@@ -1,7 +1,7 @@
 import type { Env } from '../env.ts';
 import type { GroupRpc, LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
 import { leaseId, ticketId, type LeaseId } from '../core/words/ids.ts';
-import type { Timers } from '../runtime/clock.ts';
+import type { Timers } from '../runtime/async.ts';
 import { LEASE_TTL_MS } from '../core/words/settings.ts';
 import { isForgettable, isInUse } from './idleness.ts';
 import type { LeaseKeeper } from './lease-handle.ts';

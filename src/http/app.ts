@@ -6,7 +6,7 @@ import { directoryOf, type Env } from '../env.ts';
 import { READING_METHODS, DEPARTED_PATH, STOPPING_PATH, type Stopping } from '../contract/http.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
 import type { Background } from '../runtime/async.ts';
-import { foreignChange } from '../runtime/cross-site.ts';
+import { foreignChange } from '../runtime/origin.ts';
 import { logEvent } from '../runtime/log.ts';
 import { wrongPlace } from '../runtime/deployment.ts';
 import type { RefusedRequest } from '../call/observe/note-refusal.ts';

@@ -17,7 +17,7 @@ import {
   secretFault,
   withoutSecret,
 } from '../runtime/secrets.ts';
-import { steadyClock } from '../runtime/clock.ts';
+import { steadyClock } from '../runtime/async.ts';
 import { groupNames, statusOfGroups } from './all-groups.ts';
 import { askAwake, readDirectory, type Directory, type PoolReply } from './pools.ts';
 

@@ -19,7 +19,7 @@ import type {
 import type { GroupStatus, PartitionStatus } from '../contract/group-status.ts';
 import type { RefusalCount } from '../contract/reasons.ts';
 import { plural } from '../core/words/figures.ts';
-import { steadyClock } from '../runtime/clock.ts';
+import { steadyClock } from '../runtime/async.ts';
 import { configuredSlots } from '../routing/group-limits.ts';
 import { takesCalls } from '../routing/pool.ts';
 import {

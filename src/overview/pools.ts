@@ -7,10 +7,9 @@ import type { RefusalCount } from '../contract/reasons.ts';
 import type { WatchSpan, PoolMetrics } from '../contract/rpc/feed-rpc.ts';
 import { instant } from '../core/words/ids.ts';
 import { logEvent } from '../runtime/log.ts';
-import { steadyClock } from '../runtime/clock.ts';
+import { steadyClock, mapConcurrently, within } from '../runtime/async.ts';
 import { kindOfLimits, limitGroups } from '../routing/implied-groups.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
-import { mapConcurrently, within } from '../runtime/async.ts';
 import { resting, untouched } from './unused-group.ts';
 
 const ASKED_AT_ONCE = 32;

@@ -8,7 +8,7 @@ import type { Lane } from '../core/words/ticket.ts';
 import type { MemberConfig } from '../contract/config/members.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { PRICE_LISTS, priceListId, priceOf, type Price } from '../providers/prices/price-table.ts';
-import { isPrivateHost } from '../runtime/addresses.ts';
+import { isPrivateHost } from '../runtime/origin.ts';
 import { membersOf } from './members.ts';
 
 /** The limits of a group in the terms of the core: slots, rates, waits, and what tokens cost. */

@@ -9,8 +9,7 @@ import type {
 } from '../contract/rpc/group-rpc.ts';
 import type { CallNotes, LeaseOutcome } from '../core/words/outcome.ts';
 import type { Settlement } from '../core/words/ticket.ts';
-import { pause, within } from '../runtime/async.ts';
-import { steadyClock, type Schedule } from '../runtime/clock.ts';
+import { pause, within, steadyClock, type Schedule } from '../runtime/async.ts';
 
 /** Leases as their holders know them. Calls, runs and leases over HTTP renew and release them by id in this way. */
 

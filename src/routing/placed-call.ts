@@ -2,7 +2,7 @@ import { LANES, type Lane } from '../core/words/ticket.ts';
 import { QUEUE_TIMEOUT_MS } from '../contract/config/group.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import { jurisdictionOf, type LocationVariables } from '../env.ts';
-import { partitionHash } from '../runtime/digests.ts';
+import { partitionHash } from '../runtime/secrets.ts';
 import type { Placement, Routes } from './placement.ts';
 import { laneTimeoutMs } from './group-limits.ts';
 import { isHashed } from './pool.ts';

@@ -3,8 +3,7 @@ import type { MadeRequest, RunRequest, RunsRpc } from '../contract/rpc/lease-obj
 import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';
-import { mapConcurrently, within } from '../runtime/async.ts';
-import { steadyClock, Timers } from '../runtime/clock.ts';
+import { mapConcurrently, within, steadyClock, Timers } from '../runtime/async.ts';
 import { isVerifiedLater } from '../contract/pool-name.ts';
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { claimNow, releaseById, renewById, sendLast } from '../routing/held-lease.ts';

@@ -2,7 +2,10 @@ import { JURISDICTIONS, LOCATIONS } from '../contract/config/group.ts';
 import type { LocationVariables, Env } from '../env.ts';
 import { POOL_IDLE_MS } from '../contract/rpc/group-rpc.ts';
 
-/** What the deployment determines: the places of its objects, its isolates, and the window of presence reports. */
+/**
+ * What the deployment determines: the places of its objects, its isolates, the window of presence reports, and the
+ * built files.
+ */
 
 const KNOWN: Readonly<Record<keyof LocationVariables, readonly string[]>> = {
   JURISDICTION: JURISDICTIONS,
@@ -48,4 +51,31 @@ export function isolateId(): string {
   // The runtime provides random numbers only within a request.
   id ??= crypto.randomUUID().slice(-12);
   return id;
+}
+
+/** Returned with status 503 instead of a page that was not built. */
+export const NOT_BUILT =
+  'The files of the dashboard are missing. Build them with `npm run build:dashboard`, then restart or redeploy.\n';
+
+/** Reads a file of the build, or returns null if there is none. A known `ETag` makes the response a 304. */
+export async function readAsset(
+  env: Pick<Env, 'ASSETS'>,
+  path: string,
+  knownEtag?: string,
+): Promise<Response | null> {
+  const headers = knownEtag === undefined ? {} : { 'if-none-match': knownEtag };
+  const file = await env.ASSETS?.fetch(`https://dashboard${path}`, { headers });
+  if (file?.status === 200 || file?.status === 304) return file;
+  await file?.body?.cancel();
+  return null;
+}
+
+/**
+ * Source of scripts and styles of a page, for its content security policy: only the built files. Responses of upstreams
+ * have the same origin, so `'self'` would allow them to run in the page. A policy cannot name an IPv6 address, so the
+ * whole origin is allowed there.
+ */
+export function builtFilesAt(url: string): string {
+  const { host } = new URL(url);
+  return /^[\w.-]+(?::\d+)?$/.test(host) ? `${host}/admin/assets/` : "'self'";
 }

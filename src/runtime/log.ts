@@ -1,4 +1,4 @@
-import { steadyClock } from './clock.ts';
+import { steadyClock } from './async.ts';
 
 /** Events of normal operation. */
 const INFO: ReadonlySet<string> = new Set(['operator_act']);

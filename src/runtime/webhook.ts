@@ -1,6 +1,5 @@
 import { Webhook } from 'standardwebhooks';
-import { pause } from './async.ts';
-import { onTimer } from './clock.ts';
+import { pause, onTimer } from './async.ts';
 import type { WebhookConfig } from '../contract/config/config.ts';
 import type { Attention, Warning, WarningKind } from '../contract/attention.ts';
 import type { AttentionRule } from '../contract/status-words.ts';

@@ -1,6 +1,6 @@
 // Set-up of the unit tests, which share a process and with it the clock of the isolate.
 import { beforeEach } from 'vitest';
-import { steadyClock } from '../../src/runtime/clock.ts';
+import { steadyClock } from '../../src/runtime/async.ts';
 
 /** More than the step back that the clock waits out. */
 const STEP_MS = 2_000;

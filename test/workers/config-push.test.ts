@@ -7,7 +7,7 @@ import type { DirectoryRpc } from '../../src/contract/rpc/directory-rpc.ts';
 import type { GroupDefinition } from '../../src/contract/rpc/group-rpc.ts';
 import { DirectoryObject } from '../../src/directory/directory-object.ts';
 import { ConfigPush } from '../../src/directory/config-push.ts';
-import { steadyClock, Timers } from '../../src/runtime/clock.ts';
+import { steadyClock, Timers } from '../../src/runtime/async.ts';
 import { RuntimeTimers } from '../support/runtime-timers.ts';
 import { passTime } from './support/time.ts';
 import { env, until } from './support/worker.ts';

@@ -3,7 +3,7 @@ import type { ConfigInput } from '../../src/contract/config/config.ts';
 import { hashedPartition, hashedPlacements, mayHash } from '../../src/routing/placed-call.ts';
 import { isHashed } from '../../src/routing/pool.ts';
 import { compileRoutes } from '../../src/routing/placement.ts';
-import { fingerprint } from '../../src/runtime/digests.ts';
+import { fingerprint } from '../../src/runtime/secrets.ts';
 import { byId, aCall, aConfig, anUpstream } from '../unit/routing/fixtures.ts';
 
 const KEY = btoa('one deployment');

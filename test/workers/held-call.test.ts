@@ -1,7 +1,6 @@
 // What becomes of a call whose upstream gives an answer that cannot be passed on, or must be passed on at once.
 import { expect, it } from 'vitest';
-import { PlainAbort } from '../../src/runtime/async.ts';
-import { onTimer } from '../../src/runtime/clock.ts';
+import { PlainAbort, onTimer } from '../../src/runtime/async.ts';
 import type { Fetcher } from '../../src/upstream/transfer/fetch-answer.ts';
 import { HeldCall } from '../../src/upstream/transfer/held-call.ts';
 

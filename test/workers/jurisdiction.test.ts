@@ -3,7 +3,7 @@
 import { beforeEach, expect, it, vi } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
 import { directoryOf, type Env } from '../../src/env.ts';
-import { gatewayKeyHash } from '../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../src/runtime/secrets.ts';
 import { poolOf } from '../../src/routing/pool.ts';
 import { openFeed, untilEvent, usesFeed } from './dashboard/feed-scene.ts';
 import { NO_COOLDOWN } from './support/pool.ts';

@@ -1,7 +1,7 @@
 // A body that is piped natively, and looked at now and then.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Schedule } from '../../src/runtime/clock.ts';
+import type { Schedule } from '../../src/runtime/async.ts';
 import { pipeObserved } from '../../src/upstream/transfer/observed-pipe.ts';
 import { strictScope } from './support/strict.ts';
 

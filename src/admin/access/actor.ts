@@ -8,10 +8,11 @@ import {
   readSecret,
   secretFault,
   settingHint,
+  isSameHash,
+  secretHash,
 } from '../../runtime/secrets.ts';
 import type { AdminContext, Actor } from '../context.ts';
 import { ProblemError } from '../problem.ts';
-import { isSameHash, secretHash } from '../../runtime/digests.ts';
 import { readAccess } from './cloudflare-access.ts';
 import { refuseBlocked, slowDown } from './attempts.ts';
 import { readSession, requireSameSite, type SignedInActor } from './session.ts';

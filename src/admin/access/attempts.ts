@@ -1,8 +1,7 @@
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock, pause } from '../../runtime/async.ts';
 import { directoryOf, type Env } from '../../env.ts';
-import { addressOf, isOwnAddress } from '../../runtime/addresses.ts';
-import { pause } from '../../runtime/async.ts';
+import { addressOf, isOwnAddress } from '../../runtime/origin.ts';
 import { ProblemError } from '../problem.ts';
 
 /** Failed attempts of one address per minute that are not slowed down, because people mistype. */

@@ -5,8 +5,7 @@ import { jwtVerify } from 'jose/jwt/verify';
 import { ADMIN_ROLES, type AdminRole } from '../../contract/config/keys.ts';
 import type { Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/clock.ts';
-import { within } from '../../runtime/async.ts';
+import { steadyClock, within } from '../../runtime/async.ts';
 import type { AdminContext, Actor } from '../context.ts';
 
 /** Header in which Cloudflare Access identifies the user. */

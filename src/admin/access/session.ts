@@ -4,7 +4,7 @@ import { jwtVerify } from 'jose/jwt/verify';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import type { Env } from '../../env.ts';
 import { readSecret } from '../../runtime/secrets.ts';
-import { isSameHost } from '../../runtime/cross-site.ts';
+import { isSameHost } from '../../runtime/origin.ts';
 import type { AdminContext, Actor } from '../context.ts';
 import { ProblemError } from '../problem.ts';
 

@@ -7,7 +7,7 @@ import type { Actor } from '../context.ts';
 import { changeConfig, currentSnapshot, inEntry } from '../change.ts';
 import { closeSession, openSession, requireOwnOrigin } from '../access/session.ts';
 import { checkToken, isLive, requireOpen } from '../access/actor.ts';
-import { gatewayKeyHash } from '../../runtime/digests.ts';
+import { gatewayKeyHash } from '../../runtime/secrets.ts';
 import { directoryOf } from '../../env.ts';
 import { ADMIN_ROLES, adminKeyDocumentSchema, adminKeySchema } from '../../contract/config/keys.ts';
 import type { AdminKeyConfig } from '../../contract/config/config.ts';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { instant, partitionName, queryInstant, toInstant } from '../shapes.ts';
 import { invalid, route } from '../route.ts';
 import { requirePools, unreachableAnywhere } from '../pools.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import {
   ASKED_MAX,
   usedSince,

@@ -6,7 +6,7 @@ import { importEdit } from '../import-edit.ts';
 import type { AdminContext } from '../context.ts';
 import { changeConfig, currentSnapshot } from '../change.ts';
 import { prefersType } from '../../runtime/header-value.ts';
-import { fingerprint, gatewayKeyHash } from '../../runtime/digests.ts';
+import { fingerprint, gatewayKeyHash } from '../../runtime/secrets.ts';
 import { directoryOf } from '../../env.ts';
 import { configSchema } from '../../contract/config/config.ts';
 import { auditEntrySchema } from '../../contract/history.ts';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { route } from '../route.ts';
 import { unreachableAnywhere } from '../pools.ts';
 import { toCsv } from '../cost-csv.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import { prefersType } from '../../runtime/header-value.ts';
 import { ownPool } from '../../routing/pool.ts';
 import { countsReports } from '../../routing/group-limits.ts';

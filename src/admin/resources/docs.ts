@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { route } from '../route.ts';
-import { builtFilesAt, NOT_BUILT, readAsset } from '../../runtime/assets.ts';
+import { builtFilesAt, NOT_BUILT, readAsset } from '../../runtime/deployment.ts';
 import type { Env } from '../../env.ts';
 
 /** Serves built files. They contain no data of this deployment, so they need no authentication. */

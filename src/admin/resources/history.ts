@@ -12,7 +12,7 @@ import {
   markerSchema,
   poolMarker,
 } from '../history-events.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import { definedGroup, kindOfLimits } from '../../routing/implied-groups.ts';
 import { type PoolReply, askPools, readDirectory } from '../../overview/pools.ts';
 import { joinPools } from '../../history/points.ts';

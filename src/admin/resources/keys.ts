@@ -22,7 +22,7 @@ import {
   withEntry,
 } from '../change.ts';
 import { plannedSchema, previewOf } from '../change-preview.ts';
-import { gatewayKeyHash } from '../../runtime/digests.ts';
+import { gatewayKeyHash } from '../../runtime/secrets.ts';
 import { poolKey } from '../../routing/pool.ts';
 import { KEY_PREFIX } from '../../routing/implied-groups.ts';
 import { askPools, readDirectory } from '../../overview/pools.ts';

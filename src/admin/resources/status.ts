@@ -4,7 +4,7 @@ import { route } from '../route.ts';
 import { ProblemError } from '../problem.ts';
 import { requirePools } from '../pools.ts';
 import type { AdminContext } from '../context.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import { isolateId } from '../../runtime/deployment.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
 import { type Directory, askAwake, forgetIdle, readDirectory } from '../../overview/pools.ts';

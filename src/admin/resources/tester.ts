@@ -4,8 +4,7 @@ import { invalid, route } from '../route.ts';
 import { currentSnapshot } from '../change.ts';
 import { cancelsRun } from '../../upstream/operation/runs.ts';
 import { classify } from '../../upstream/operation/operation.ts';
-import { readSecret } from '../../runtime/secrets.ts';
-import { fingerprint } from '../../runtime/digests.ts';
+import { readSecret, fingerprint } from '../../runtime/secrets.ts';
 import { resolveUpstreams } from '../../routing/upstreams.ts';
 import {
   GROUPS_PER_CALL_MAX,

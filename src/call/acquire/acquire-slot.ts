@@ -1,5 +1,4 @@
-import { steadyClock, type Schedule } from '../../runtime/clock.ts';
-import type { AbortSource } from '../../runtime/async.ts';
+import { steadyClock, type Schedule, type AbortSource } from '../../runtime/async.ts';
 import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { RateRoom } from '../../core/parts/rates.ts';

@@ -1,11 +1,10 @@
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock, within } from '../../runtime/async.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
-import { within } from '../../runtime/async.ts';
 import { waitsUntil, type GrantedMember, type CallTicket } from './admission.ts';
 import {
   rejected,

@@ -2,9 +2,8 @@ import { poolName } from '../../contract/pool-name.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import { SERVED } from '../../core/words/signal.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
-import { PlainAbort } from '../../runtime/async.ts';
+import { PlainAbort, steadyClock } from '../../runtime/async.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
-import { steadyClock } from '../../runtime/clock.ts';
 import { noteByNames } from '../plan/call-names.ts';
 import {
   rejected,

@@ -6,7 +6,7 @@ import {
   type Placement,
   type RoutedCall,
 } from '../../routing/placement.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import type { AuthenticatedCall } from '../request/call.ts';
 import {
   LEFT,

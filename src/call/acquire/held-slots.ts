@@ -1,7 +1,7 @@
 import { poolName } from '../../contract/pool-name.ts';
 import type { LeaseRpc } from '../../contract/rpc/group-rpc.ts';
 import type { Placement } from '../../routing/placement.ts';
-import type { Schedule } from '../../runtime/clock.ts';
+import type { Schedule } from '../../runtime/async.ts';
 
 /** Shortest time in milliseconds for which a slot may be held while its call waits in another group. */
 const HOLD_MS_MIN = 1_000;

@@ -12,8 +12,7 @@ import type { CallNotes, LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/ticket.ts';
 import { LEASE_TTL_MS, RENEW_EVERY_MS } from '../../core/words/settings.ts';
-import { steadyClock, type Schedule } from '../../runtime/clock.ts';
-import { within, pause, type Background } from '../../runtime/async.ts';
+import { steadyClock, within, pause, type Schedule, type Background } from '../../runtime/async.ts';
 import {
   checkGone,
   claimNow,

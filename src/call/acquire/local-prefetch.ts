@@ -4,7 +4,7 @@ import type { PrefetchedShare, ReportedCalls } from '../../core/parts/prefetches
 import type { LeaseId } from '../../core/words/ids.ts';
 import type { Settlement } from '../../core/words/ticket.ts';
 import { PREFETCH_STARTS_MS, PREFETCH_TTL_MS } from '../../core/words/settings.ts';
-import { steadyClock, type SteadyClock } from '../../runtime/clock.ts';
+import { steadyClock, type SteadyClock } from '../../runtime/async.ts';
 
 /** How long no call must start before unused slots are released. */
 const IDLE_MS = 250;

@@ -1,6 +1,5 @@
 import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc.ts';
-import type { Schedule } from '../../runtime/clock.ts';
-import type { AbortSource } from '../../runtime/async.ts';
+import type { Schedule, AbortSource } from '../../runtime/async.ts';
 import { SLICE_MAX_MS } from '../../core/words/settings.ts';
 import { isCapped, isOverload, isReset } from './retry-delays.ts';
 import type { PoolSource } from './pools.ts';

@@ -4,9 +4,8 @@ import { isVerifiedLater, poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import { BoundedSet, BoundedMap } from '../../core/parts/bounded-map.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock, within } from '../../runtime/async.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { within } from '../../runtime/async.ts';
 
 /** The object of each pool: its own, or a shared one while the pool is not verified. */
 

@@ -1,8 +1,7 @@
 import type { PrefetchedShare } from '../../core/parts/prefetches.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
-import { pause, within, type Background } from '../../runtime/async.ts';
-import { steadyClock, type Schedule } from '../../runtime/clock.ts';
+import { pause, within, steadyClock, type Background, type Schedule } from '../../runtime/async.ts';
 import type { PrefetchReport, PrefetchRpc, RenewAnswer } from '../../contract/rpc/group-rpc.ts';
 import { PREFETCH_RENEW_EVERY_MS, PREFETCH_TTL_MS } from '../../core/words/settings.ts';
 import { sendLast } from '../../routing/held-lease.ts';

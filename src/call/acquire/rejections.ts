@@ -5,7 +5,7 @@ import type { BusyCause, Rejection } from '../../core/words/outcome.ts';
 import { NO_MODEL, type Scope } from '../../core/words/signal.ts';
 import { kindOfLimits } from '../../routing/implied-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { EachSecond, steadyClock } from '../../runtime/clock.ts';
+import { EachSecond, steadyClock } from '../../runtime/async.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 

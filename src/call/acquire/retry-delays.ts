@@ -1,5 +1,4 @@
-import { pause, within } from '../../runtime/async.ts';
-import type { Schedule } from '../../runtime/clock.ts';
+import { pause, within, type Schedule } from '../../runtime/async.ts';
 
 /**
  * Retried messages to a pool, and their delays. A reset pool fails all of them at the same time, and an overloaded one

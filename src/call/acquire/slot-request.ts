@@ -1,7 +1,7 @@
 import type { Env } from '../../env.ts';
 import { CONTRACT_VERSION } from '../../contract/rpc/group-rpc.ts';
 import { poolName } from '../../contract/pool-name.ts';
-import type { Schedule } from '../../runtime/clock.ts';
+import type { Schedule, Background, AbortSource } from '../../runtime/async.ts';
 import { changedFor } from '../../contract/rpc/directory-rpc.ts';
 import {
   isOfOneKey,
@@ -19,7 +19,6 @@ import {
   ticketId as ticketIdOf,
 } from '../../core/words/ids.ts';
 import { ambiguous } from '../../core/words/signal.ts';
-import type { Background, AbortSource } from '../../runtime/async.ts';
 import type { CallTicket } from './admission.ts';
 import { takeUnreportedBypasses, type SlotRequest } from './acquire-slot.ts';
 import { laneOf, ownTimeoutMsOf } from '../../routing/placed-call.ts';

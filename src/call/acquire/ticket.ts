@@ -1,4 +1,4 @@
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import { keptAliveWaitMs, shorterWait } from '../request/caller-headers.ts';
 import type { AuthenticatedCall } from '../request/call.ts';
 import { Rounds, type CallTicket } from './admission.ts';

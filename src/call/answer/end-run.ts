@@ -1,8 +1,7 @@
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import { runsOf, type Env } from '../../env.ts';
-import { pause } from '../../runtime/async.ts';
-import type { Schedule } from '../../runtime/clock.ts';
+import { pause, type Schedule } from '../../runtime/async.ts';
 import {
   RunDocument,
   RunEvents,

@@ -1,5 +1,5 @@
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import { isPlain } from '../../upstream/body/packing.ts';

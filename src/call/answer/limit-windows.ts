@@ -11,7 +11,7 @@ import {
   limitsReported,
   type ReportedLimits,
 } from '../../core/parts/rate-limits.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 
 const REMEMBERED_MAX = 1_000;
 

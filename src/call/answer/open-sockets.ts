@@ -1,6 +1,5 @@
-import type { Schedule } from '../../runtime/clock.ts';
+import type { Schedule, Background } from '../../runtime/async.ts';
 import type { CutReason } from '../../core/words/outcome.ts';
-import type { Background } from '../../runtime/async.ts';
 
 /** How often an open WebSocket is checked. By then a change has reached every isolate. */
 const LOOK_MS = 5_000;

@@ -3,7 +3,7 @@ import { refusalRulesOf } from '../../providers/limits.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { instant } from '../../core/words/ids.ts';
 import type { LimitHint, UpstreamSignal } from '../../core/words/signal.ts';
-import type { Schedule } from '../../runtime/clock.ts';
+import type { Schedule } from '../../runtime/async.ts';
 import { packingsOf, unpacked } from '../../upstream/body/packing.ts';
 import type { Judgement } from '../../upstream/opening/judge-record.ts';
 import {

@@ -4,7 +4,7 @@ import type { HeldCall } from '../../upstream/transfer/held-call.ts';
 import type { UpstreamRefusal } from '../../upstream/refusal/classify-refusal.ts';
 import type { Reason } from '../../contract/reasons.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
-import type { Schedule } from '../../runtime/clock.ts';
+import type { Schedule } from '../../runtime/async.ts';
 import { bytesWithin } from '../../upstream/body/bytes.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/headers.ts';
 import { CallNamesReader } from '../plan/call-names.ts';

@@ -1,6 +1,6 @@
 import type { ExcludedMembers } from '../acquire/slot-request.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import type { CallTicket } from '../acquire/admission.ts';
 import {
   retryBudgetOf,

@@ -1,7 +1,7 @@
 import type { Reason } from '../../contract/reasons.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { siblingPath } from '../../routing/members.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import type { CallTicket } from '../acquire/admission.ts';
 import type { AuthenticatedCall } from '../request/call.ts';
 import type { Located } from '../request/locate.ts';

@@ -6,10 +6,9 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { directoryOf, type Env, type LocationVariables } from '../../env.ts';
 import { accountSignOf, type AccountSign } from '../../providers/accounts.ts';
 import type { KeyAccount } from '../../routing/placement.ts';
-import { accountName } from '../../runtime/digests.ts';
+import { accountName } from '../../runtime/secrets.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock, EachSecond } from '../../runtime/clock.ts';
-import { within, type Background } from '../../runtime/async.ts';
+import { steadyClock, EachSecond, within, type Background } from '../../runtime/async.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Caller, UpstreamKey } from './authenticate.ts';
 

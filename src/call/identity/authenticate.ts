@@ -1,10 +1,9 @@
 import type { GatewayKeyConfig } from '../../contract/config/config.ts';
 import type { Env } from '../../env.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { readSecret, secretFault } from '../../runtime/secrets.ts';
+import { readSecret, secretFault, fingerprint, gatewayKeyHash } from '../../runtime/secrets.ts';
 import { readCredentials, type Credentials } from '../../upstream/transfer/credentials.ts';
 import type { RequestedLanes } from '../../routing/placed-call.ts';
-import { fingerprint, gatewayKeyHash } from '../../runtime/digests.ts';
 import { refusedKey, requiresKey } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';

@@ -1,13 +1,12 @@
 import { isTaken } from '../../core/words/outcome.ts';
 import { BoundedSet } from '../../core/parts/bounded-map.ts';
 import { LEASE_TTL_MS } from '../../core/words/settings.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock, within, pause } from '../../runtime/async.ts';
 import { verificationsOf, type Env } from '../../env.ts';
-import { FailedAttempts, addressOf } from '../../runtime/addresses.ts';
+import { FailedAttempts, addressOf } from '../../runtime/origin.ts';
 import { poolOf } from '../../routing/pool.ts';
 import { isOfProviderKey } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { within, pause } from '../../runtime/async.ts';
 import { rejected, type Rejected } from '../results/result.ts';
 
 /** Rejected keys per address and minute without a delay, because keys are mistyped and revoked. */

@@ -1,5 +1,5 @@
 import type { WaitReason } from '../../core/parts/decision-log.ts';
-import { steadyClock, type Schedule } from '../../runtime/clock.ts';
+import { steadyClock, type Schedule, type AbortSource } from '../../runtime/async.ts';
 import {
   OpenCalls,
   CALL_AHEAD_MS,
@@ -9,7 +9,6 @@ import {
 } from '../acquire/open-calls.ts';
 import type { PoolSource } from '../acquire/pools.ts';
 import { SlotWait, type SlotEnd, type SlotRequest } from '../acquire/acquire-slot.ts';
-import type { AbortSource } from '../../runtime/async.ts';
 
 /** How long the last acquire call of a request may take, which keeps its position. */
 const LAST_ASK_MS = 2_000;

@@ -12,7 +12,7 @@ import {
 import { definedGroup } from '../../routing/implied-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { poolOf } from '../../routing/pool.ts';
-import { steadyClock, type Schedule } from '../../runtime/clock.ts';
+import { steadyClock, type Schedule } from '../../runtime/async.ts';
 import type { Settle } from '../results/result.ts';
 import { isUnverified, poolSourceOfHeld, type PoolSource } from '../acquire/pools.ts';
 import { untilAnswered } from '../acquire/retry-delays.ts';

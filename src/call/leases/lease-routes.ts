@@ -1,4 +1,4 @@
-import { NOT_BUILT, readAsset } from '../../runtime/assets.ts';
+import { NOT_BUILT, readAsset, wrongPlace } from '../../runtime/deployment.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import {
@@ -9,10 +9,8 @@ import {
 } from '../../contract/caller-api.ts';
 import { READING_METHODS } from '../../contract/http.ts';
 import type { Env } from '../../env.ts';
-import { PlainAbort, type Background } from '../../runtime/async.ts';
-import { foreignChange, unsupportedBody } from '../../runtime/cross-site.ts';
-import { wrongPlace } from '../../runtime/deployment.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { PlainAbort, steadyClock, type Background } from '../../runtime/async.ts';
+import { foreignChange, unsupportedBody } from '../../runtime/origin.ts';
 import { explainIssues } from '../../config/explain-issues.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bytes.ts';

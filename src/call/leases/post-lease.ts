@@ -3,7 +3,7 @@ import { isolateConfig } from '../../config/isolate-config.ts';
 import type { LeaseAnswer, LeaseRequestBody, TicketAnswer } from '../../contract/caller-api.ts';
 import { attemptOf } from '../../core/words/ids.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import type { CallTicket } from '../acquire/admission.ts';
 import { CallAttempts, NO_ATTEMPTS, retryBudgetOf } from '../attempts/call-attempts.ts';
 import { drive } from '../drive/drive.ts';

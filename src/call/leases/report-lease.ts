@@ -3,7 +3,7 @@ import { SERVED, type UpstreamSignal } from '../../core/words/signal.ts';
 import { isTaken } from '../../core/words/outcome.ts';
 import type { UpstreamRefusal } from '../../upstream/refusal/classify-refusal.ts';
 import { mayReportUsage } from '../../routing/key-access.ts';
-import { EachSecond, steadyClock } from '../../runtime/clock.ts';
+import { EachSecond, steadyClock } from '../../runtime/async.ts';
 import { logEvent } from '../../runtime/log.ts';
 import type { AuthenticatedCall } from '../request/call.ts';
 import { placeOf, type CallLimits } from '../answer/sending.ts';

@@ -9,7 +9,7 @@ import { OVERRIDE_HEADERS } from '../../upstream/operation/readings.ts';
 import { LIMITED_OPERATIONS } from '../../upstream/operation/operations-table.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import { foreignPage, type AuthenticatedCall } from '../request/call.ts';
 import type { UpstreamKey } from '../identity/authenticate.ts';
 import { goesByMembers, keyWithoutSlot, secretOfMember } from '../request/key-without-slot.ts';

@@ -1,8 +1,7 @@
 import type { Fetcher } from '../../upstream/transfer/fetch-answer.ts';
 import { textWithin } from '../../upstream/body/bytes.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
-import { pause, within, type Background } from '../../runtime/async.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { pause, within, steadyClock, type Background } from '../../runtime/async.ts';
 import { PAGE_MODELS, readModelPage, type Model, type ModelPage } from './model-page.ts';
 
 /** The list of models of each upstream, requested and cached. */

@@ -2,8 +2,7 @@ import { BoundedSet } from '../../core/parts/bounded-map.ts';
 import type { KeylessCaller } from '../../contract/reasons.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/clock.ts';
-import { within } from '../../runtime/async.ts';
+import { steadyClock, within } from '../../runtime/async.ts';
 import type { FoundFacts } from '../request/call.ts';
 import { BehindCalls, type RefusedRequest } from './note-refusal.ts';
 

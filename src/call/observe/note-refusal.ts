@@ -1,11 +1,10 @@
 import { directoryOf, type Env } from '../../env.ts';
-import { pause, within, type Background } from '../../runtime/async.ts';
+import { pause, within, steadyClock, type Background } from '../../runtime/async.ts';
 import { addRefusals, idOf, RefusalRows } from '../../core/parts/refusal-rows.ts';
 import { REFUSAL_MINUTE_MS, type RefusalCount, type ErrorReply } from '../../contract/reasons.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
-import { steadyClock } from '../../runtime/clock.ts';
 import { shownWords } from '../../upstream/refusal/refusal-words.ts';
 import { readCredentials } from '../../upstream/transfer/credentials.ts';
 import { holdsGatewayKey } from '../../upstream/transfer/tokens.ts';

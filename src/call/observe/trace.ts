@@ -1,7 +1,7 @@
 import { tracing } from 'cloudflare:workers';
 import type { Settlement } from '../../core/words/ticket.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import type { Located } from '../request/locate.ts';
 import type { Candidate } from '../plan/plan.ts';
 

@@ -1,5 +1,5 @@
 import { UploadPace, type UploadPaceOptions } from '../../upstream/transfer/upload-pace.ts';
-import { PlainAbort, type AbortSource } from '../../runtime/async.ts';
+import { PlainAbort, steadyClock, type AbortSource } from '../../runtime/async.ts';
 import { mayBeUrlencoded, bodyForm } from '../../upstream/body/content-type.ts';
 import { modelIn, type BodyProof } from '../../upstream/body/request-body.ts';
 import { estimateBody } from '../../upstream/usage/estimate.ts';
@@ -7,9 +7,8 @@ import { REQUEST_TYPE_HEADER, withTierHeaders } from '../../providers/prices/tie
 import type { ServiceTiers } from '../../upstream/usage/tiers.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import type { RefusalScope, Scope } from '../../core/words/signal.ts';
-import { steadyClock } from '../../runtime/clock.ts';
 import { SESSION_SCAN_BYTES_MAX, sessionIn } from '../../upstream/body/encoded-scan.ts';
-import { sessionHash } from '../../runtime/digests.ts';
+import { sessionHash } from '../../runtime/secrets.ts';
 import { bodyBudget, type CallBody } from '../request/body.ts';
 import {
   LEFT,

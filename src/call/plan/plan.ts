@@ -3,7 +3,7 @@ import { closedRoute, entryAt, forbiddenFor, forbiddenUpstream } from '../../rou
 import { hashedPlacements, mayHash } from '../../routing/placed-call.ts';
 import { ownPartition } from '../../routing/pool.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
-import { fingerprint } from '../../runtime/digests.ts';
+import { fingerprint } from '../../runtime/secrets.ts';
 import { hiddenKeyIn } from '../../upstream/transfer/credentials.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { foreignPage, type AuthenticatedCall } from '../request/call.ts';

@@ -22,7 +22,7 @@ import {
 } from '../../upstream/transfer/headers.ts';
 import type { Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import { calledOrigin } from '../request/call.ts';
 import { rejected, type Rejected } from '../results/result.ts';
 import type { Candidate } from './plan.ts';

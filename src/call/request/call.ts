@@ -1,14 +1,13 @@
 import type { Env } from '../../env.ts';
-import type { Schedule } from '../../runtime/clock.ts';
+import type { Schedule, Background, AbortSource } from '../../runtime/async.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
-import type { Background, AbortSource } from '../../runtime/async.ts';
 import type { GatewayKeyConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { cleanPath, isUnclean } from '../../upstream/operation/operation.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { crossSite, isCrossSite } from '../../runtime/cross-site.ts';
+import { crossSite, isCrossSite } from '../../runtime/origin.ts';
 import type { Caller } from '../identity/authenticate.ts';
 import { rejected, type Answered, type Moved, type Rejected } from '../results/result.ts';
 import type { CallerHeaders } from './caller-headers.ts';

@@ -4,7 +4,7 @@ import { isUpstreamAllowed } from '../../routing/key-access.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { runsOf } from '../../env.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
-import { madeHash } from '../../runtime/digests.ts';
+import { madeHash } from '../../runtime/secrets.ts';
 import { within } from '../../runtime/async.ts';
 import { rejected, type Rejected } from '../results/result.ts';
 import type { AuthenticatedCall } from './call.ts';

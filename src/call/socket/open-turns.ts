@@ -5,7 +5,7 @@ import { unreadBody } from '../../upstream/body/request-body.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { plural } from '../../core/words/figures.ts';
 import { logEvent } from '../../runtime/log.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import { foreignPage, type AuthenticatedCall } from '../request/call.ts';
 import { countInFlight, departures } from '../request/in-flight.ts';
 import type { UpstreamKey, Caller } from '../identity/authenticate.ts';

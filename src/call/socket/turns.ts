@@ -1,7 +1,7 @@
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { Dialect } from '../../contract/http.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock } from '../../runtime/async.ts';
 import {
   sizeOf,
   isCreate,

@@ -7,7 +7,7 @@ import {
 import { compileGlobs } from '../../routing/glob.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/pool.ts';
 import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
-import { isAddress, isPrivateHost } from '../../runtime/addresses.ts';
+import { isAddress, isPrivateHost } from '../../runtime/origin.ts';
 import { upstreamsOf, namesPaths } from '../../routing/group-match.ts';
 import { countsTokens } from '../../routing/group-limits.ts';
 import {

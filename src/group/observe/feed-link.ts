@@ -7,7 +7,7 @@ import {
   type WatchRequest,
 } from '../../contract/rpc/feed-rpc.ts';
 import type { Warning } from '../../contract/attention.ts';
-import type { Schedule } from '../../runtime/clock.ts';
+import type { Schedule } from '../../runtime/async.ts';
 
 /** Delay of a push. Callers are answered first, and several changes share one push. */
 const PUSH_DELAY_MS = 50;

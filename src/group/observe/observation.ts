@@ -24,7 +24,7 @@ import { queuedByScope } from './scope-status.ts';
 import type { GroupStore, Tables } from '../store.ts';
 import { ViolationLog } from './lesson-warnings.ts';
 import { Warnings } from './warnings.ts';
-import type { Schedule } from '../../runtime/clock.ts';
+import type { Schedule } from '../../runtime/async.ts';
 import { deliverWarning, webhookDependencies } from '../../runtime/webhook.ts';
 
 const readCounters = counterReader(METRICS_ONLY);

@@ -1,7 +1,7 @@
 import { Hono, type Context } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Env } from '../../env.ts';
-import { builtFilesAt, NOT_BUILT, readAsset } from '../../runtime/assets.ts';
+import { builtFilesAt, NOT_BUILT, readAsset } from '../../runtime/deployment.ts';
 
 /** Content types by file extension, because a folder that workerd serves has none. */
 const TYPES: Readonly<Record<string, string>> = {

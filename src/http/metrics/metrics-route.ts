@@ -1,7 +1,13 @@
 import type { Context } from 'hono';
 import { directoryOf, type Env } from '../../env.ts';
 import type { RefusalTotal } from '../../contract/reasons.ts';
-import { howToSet, readSecret, secretFault } from '../../runtime/secrets.ts';
+import {
+  howToSet,
+  readSecret,
+  secretFault,
+  isSameHash,
+  secretHash,
+} from '../../runtime/secrets.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/rpc/feed-rpc.ts';
 import { ATTENTION_RULES } from '../../contract/status-words.ts';
@@ -9,7 +15,6 @@ import { attentionFrom } from '../../overview/attention.ts';
 import { askAwake, readDirectory, type Directory, type PoolReply } from '../../overview/pools.ts';
 import { refuseBlocked, slowDown } from '../../admin/access/attempts.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
-import { isSameHash, secretHash } from '../../runtime/digests.ts';
 import { Exposition } from './exposition.ts';
 import { ATTENTION, CONFIG_VERSION, POOLS, POOLS_LEFT_OUT, REFUSED } from './families.ts';
 import { addPools } from './pool-samples.ts';

@@ -1,4 +1,4 @@
-import { steadyClock } from '../../runtime/clock.ts';
+import { steadyClock, within } from '../../runtime/async.ts';
 import type { CallerGroup } from '../../contract/caller-api.ts';
 import type { GatewayKeyConfig, GroupConfig } from '../../contract/config/config.ts';
 import { directoryOf, type Env } from '../../env.ts';
@@ -13,11 +13,9 @@ import { hashedPartition, hashesPartitions } from '../../routing/placed-call.ts'
 import { ownPool, takesCalls, type PlacedPool } from '../../routing/pool.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../../contract/pool-name.ts';
 import { compileGroups } from '../../routing/group-match.ts';
-import { within } from '../../runtime/async.ts';
-import { readSecret } from '../../runtime/secrets.ts';
+import { readSecret, ACCOUNT_PREFIX, fingerprint } from '../../runtime/secrets.ts';
 import { accountOfTaken } from '../../call/identity/accounts.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { ACCOUNT_PREFIX, fingerprint } from '../../runtime/digests.ts';
 import { mayUse } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 

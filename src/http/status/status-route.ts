@@ -3,7 +3,7 @@ import { directoryOf, type Env } from '../../env.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
 import type { CallerStatus, CallerGroup } from '../../contract/caller-api.ts';
 import { REFUSALS_KEPT_MS, type ErrorReply } from '../../contract/reasons.ts';
-import { EachSecond, steadyClock } from '../../runtime/clock.ts';
+import { EachSecond, steadyClock, within } from '../../runtime/async.ts';
 import {
   delayNewKey,
   delayUnknownKey,
@@ -18,7 +18,6 @@ import type { GroupConfig } from '../../contract/config/config.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import { summedRefusals } from '../../core/parts/refusal-rows.ts';
 import { poolKey } from '../../routing/pool.ts';
-import { within } from '../../runtime/async.ts';
 import type { ScopeFields } from '../../contract/shared-shapes.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import { ambiguous } from '../../core/words/signal.ts';

@@ -3,7 +3,7 @@ import { ProblemError, problemResponse } from '../../admin/problem.ts';
 import { reportEnd } from '../../call/answer/end-run.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import type { Env } from '../../env.ts';
-import { unsupportedBody } from '../../runtime/cross-site.ts';
+import { unsupportedBody } from '../../runtime/origin.ts';
 import { readSecret, secretFault } from '../../runtime/secrets.ts';
 import { isSigned } from '../../runtime/webhook.ts';
 import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bytes.ts';

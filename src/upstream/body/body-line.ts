@@ -1,5 +1,4 @@
-import { steadyClock } from '../../runtime/clock.ts';
-import type { AbortSource } from '../../runtime/async.ts';
+import { steadyClock, type AbortSource } from '../../runtime/async.ts';
 
 /** Interval at which the first waiters in line check for room. */
 const POLL_NEAR_MS = 25;

@@ -1,5 +1,5 @@
 import type { CutReason } from '../../core/words/outcome.ts';
-import type { Schedule } from '../../runtime/clock.ts';
+import type { Schedule } from '../../runtime/async.ts';
 import { BoundWatch } from '../transfer/watched-pipe.ts';
 import type { Frame } from './messages.ts';
 

@@ -1,4 +1,4 @@
-import { onTimer, type Schedule } from '../../runtime/clock.ts';
+import { onTimer, type Schedule } from '../../runtime/async.ts';
 import { packingsOf, unpacked } from '../body/packing.ts';
 import { REFUSAL_BYTES_MAX } from '../refusal/error-fields.ts';
 

@@ -1,6 +1,5 @@
 import type { CutReason, LeaseOutcome } from '../../core/words/outcome.ts';
-import type { Schedule } from '../../runtime/clock.ts';
-import { whenQuiet, type AbortSource } from '../../runtime/async.ts';
+import { whenQuiet, type Schedule, type AbortSource } from '../../runtime/async.ts';
 import { BoundWatch, type TimeBound, type PipeMetering } from './watched-pipe.ts';
 import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
 import { UploadPace, type HoldLimits } from './upload-pace.ts';

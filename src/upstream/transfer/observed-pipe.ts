@@ -1,5 +1,4 @@
-import type { Schedule } from '../../runtime/clock.ts';
-import { whenQuiet } from '../../runtime/async.ts';
+import { whenQuiet, type Schedule } from '../../runtime/async.ts';
 import { BoundWatch, type TimeBound } from './watched-pipe.ts';
 
 /** Pipes a response body natively, and reads a copy of it behind. */

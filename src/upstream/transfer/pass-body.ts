@@ -1,4 +1,4 @@
-import type { Schedule } from '../../runtime/clock.ts';
+import type { Schedule } from '../../runtime/async.ts';
 import { mediaType } from '../../runtime/header-value.ts';
 import type { Judgement } from '../opening/judge-record.ts';
 import type { OpeningReader } from '../opening/opening-reader.ts';

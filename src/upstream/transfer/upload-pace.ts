@@ -1,4 +1,4 @@
-import { steadyClock, type Schedule } from '../../runtime/clock.ts';
+import { steadyClock, type Schedule } from '../../runtime/async.ts';
 
 export interface UploadPaceOptions extends Pick<HoldLimits, 'stalledMs' | 'uploadMinBytesPerS'> {
   readonly after: Schedule;

@@ -1,4 +1,4 @@
-import { steadyClock, type Schedule } from '../../runtime/clock.ts';
+import { steadyClock, type Schedule } from '../../runtime/async.ts';
 import type { ByteFilter } from '../usage/usage-drop.ts';
 import type { UsageMeter } from '../usage/usage-meter.ts';
 

@@ -7,7 +7,7 @@ import type {
   GroupRpc,
   LeaseRpc,
 } from '../../../src/contract/rpc/group-rpc.ts';
-import { onTimer, steadyClock } from '../../../src/runtime/clock.ts';
+import { onTimer, steadyClock } from '../../../src/runtime/async.ts';
 import {
   acquireSlot,
   type Acquired,

@@ -10,7 +10,7 @@ import type { GrantedAnswer } from '../../../src/call/acquire/open-calls.ts';
 import { LeaseHolder } from '../../../src/call/acquire/lease-holder.ts';
 import { leaseId, memberId } from '../../../src/core/words/ids.ts';
 import { leaseOf } from '../../../src/routing/held-lease.ts';
-import { onTimer } from '../../../src/runtime/clock.ts';
+import { onTimer } from '../../../src/runtime/async.ts';
 import { acquireRequest } from '../../support/requests.ts';
 
 const A = memberId('a');

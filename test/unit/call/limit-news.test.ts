@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { newsOfLimits } from '../../../src/call/answer/limit-windows.ts';
 import type { LimitHint } from '../../../src/core/words/signal.ts';
-import { steadyClock } from '../../../src/runtime/clock.ts';
+import { steadyClock } from '../../../src/runtime/async.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();

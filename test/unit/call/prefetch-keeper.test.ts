@@ -14,7 +14,7 @@ import {
 } from '../../../src/call/acquire/prefetched-slots.ts';
 import { LocalPrefetch, type LocalSlot } from '../../../src/call/acquire/local-prefetch.ts';
 import { leaseId } from '../../../src/core/words/ids.ts';
-import { onTimer, steadyClock } from '../../../src/runtime/clock.ts';
+import { onTimer, steadyClock } from '../../../src/runtime/async.ts';
 
 /** An answer by which the loan is kept, and its renewals that are parked. */
 interface LoanKeeperHold {

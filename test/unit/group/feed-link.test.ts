@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { FeedRpc, PoolReport } from '../../../src/contract/rpc/feed-rpc.ts';
 import { FeedLink } from '../../../src/group/observe/feed-link.ts';
-import { onTimer } from '../../../src/runtime/clock.ts';
+import { onTimer } from '../../../src/runtime/async.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { Presence } from '../../../src/group/idleness.ts';
-import { onTimer } from '../../../src/runtime/clock.ts';
+import { onTimer } from '../../../src/runtime/async.ts';
 import { windowMsOf } from '../../../src/runtime/deployment.ts';
 
 const WINDOW_MS = 600_000;

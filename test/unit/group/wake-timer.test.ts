@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WakeTimer } from '../../../src/group/batch.ts';
-import { Timers } from '../../../src/runtime/clock.ts';
+import { Timers } from '../../../src/runtime/async.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { leaseId, memberId } from '../../../src/core/words/ids.ts';
 import { claimNow, leaseOf, renewById, sendLast } from '../../../src/routing/held-lease.ts';
-import { steadyClock } from '../../../src/runtime/clock.ts';
+import { steadyClock } from '../../../src/runtime/async.ts';
 import { acquireRequest } from '../../support/requests.ts';
 
 beforeEach(() => {

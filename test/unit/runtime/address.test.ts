@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressOf } from '../../../src/runtime/addresses.ts';
+import { addressOf } from '../../../src/runtime/origin.ts';
 
 /** Whose address counts as whose, for what slows wrong keys and tokens down. */
 const onCloudflare = (address: string): string =>

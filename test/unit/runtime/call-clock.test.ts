@@ -1,6 +1,6 @@
 // What one call schedules, on one timer and a virtual clock.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { CallClock } from '../../../src/runtime/clock.ts';
+import { CallClock } from '../../../src/runtime/async.ts';
 
 const LOOK_MS = 1_000;
 

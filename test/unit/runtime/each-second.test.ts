@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { EachSecond } from '../../../src/runtime/clock.ts';
+import { EachSecond } from '../../../src/runtime/async.ts';
 
 it('so many in a second are the most, and the next one begins anew', () => {
   const questions = new EachSecond(2);

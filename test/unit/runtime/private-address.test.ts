@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPrivateHost } from '../../../src/runtime/addresses.ts';
+import { isPrivateHost } from '../../../src/runtime/origin.ts';
 
 test.each([
   'localhost',

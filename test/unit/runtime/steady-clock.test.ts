@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { SteadyClock } from '../../../src/runtime/clock.ts';
+import { SteadyClock } from '../../../src/runtime/async.ts';
 
 const HOUR_MS = 3_600_000;
 

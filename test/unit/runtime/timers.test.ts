@@ -1,7 +1,7 @@
 // Timers of an object when the wall clock is set back, on timers that behave as the runtime's do.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Batch, WakeTimer } from '../../../src/group/batch.ts';
-import { Timers } from '../../../src/runtime/clock.ts';
+import { Timers } from '../../../src/runtime/async.ts';
 import { RuntimeTimers } from '../../support/runtime-timers.ts';
 
 let runtime: RuntimeTimers;

@@ -2,7 +2,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { afterAll, expect, it } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
-import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../../src/runtime/secrets.ts';
 import { del, group, leased, limitTo, post } from '../leases/scene.ts';
 import { crashPool, nothingLeaks, pool } from '../support/pool.ts';
 import { admin, env } from '../support/worker.ts';

@@ -1,6 +1,6 @@
 // Pages of configured origins read the status and the admin API with a token, and nothing with a cookie. Others read nothing.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../../src/runtime/secrets.ts';
 import { call, configure } from '../support/worker.ts';
 
 const APP = 'https://app.test';

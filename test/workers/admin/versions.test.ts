@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { configSchema } from '../../../src/contract/config/config.ts';
 import { VERSIONS_MAX } from '../../../src/directory/store.ts';
 import { directoryOf } from '../../../src/env.ts';
-import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../../src/runtime/secrets.ts';
 import { env } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';
 

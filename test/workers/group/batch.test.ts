@@ -3,7 +3,7 @@ import { afterAll, expect, it, vi } from 'vitest';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { BoundStore } from '../../../src/group/bound-store.ts';
 import { Verification } from '../../../src/group/verification.ts';
-import { Timers } from '../../../src/runtime/clock.ts';
+import { Timers } from '../../../src/runtime/async.ts';
 import {
   define,
   inside,

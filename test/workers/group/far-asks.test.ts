@@ -2,7 +2,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { acquireSlot, type WaitTerms } from '../../../src/call/acquire/acquire-slot.ts';
 import { NEAR_PLACES } from '../../../src/core/words/settings.ts';
-import { steadyClock, type Schedule } from '../../../src/runtime/clock.ts';
+import { steadyClock, type Schedule } from '../../../src/runtime/async.ts';
 import { define, inside, learnSlow, nothingLeaks, pool, request, take } from '../support/pool.ts';
 import { until } from '../support/worker.ts';
 

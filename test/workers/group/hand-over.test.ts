@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { Verification } from '../../../src/group/verification.ts';
-import { Timers } from '../../../src/runtime/clock.ts';
+import { Timers } from '../../../src/runtime/async.ts';
 import {
   crashPool,
   heldBy,

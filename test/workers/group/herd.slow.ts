@@ -4,7 +4,7 @@ import { acquireSlot, type WaitTerms } from '../../../src/call/acquire/acquire-s
 import { LeaseHolder } from '../../../src/call/acquire/lease-holder.ts';
 import { LEASE_TTL_MS, settleMs } from '../../../src/core/words/settings.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
-import { onTimer } from '../../../src/runtime/clock.ts';
+import { onTimer } from '../../../src/runtime/async.ts';
 import { passTime, stopTime, withoutLongTimers } from '../support/time.ts';
 import {
   crashPool,

@@ -4,7 +4,7 @@ import { evictDurableObject } from 'cloudflare:test';
 import { afterAll, expect, it } from 'vitest';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { acquireSlot, type WaitTerms } from '../../../src/call/acquire/acquire-slot.ts';
-import { onTimer } from '../../../src/runtime/clock.ts';
+import { onTimer } from '../../../src/runtime/async.ts';
 import {
   crashPool,
   define,

@@ -1,6 +1,6 @@
 // The wall clock is set back by an hour while calls hold slots, wait and cool down.
 import { afterAll, expect, it } from 'vitest';
-import { steadyClock } from '../../../src/runtime/clock.ts';
+import { steadyClock } from '../../../src/runtime/async.ts';
 import { define, heldBy, nothingLeaks, pool, queueUp, resetPool, take } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';

@@ -2,7 +2,7 @@
 // is reported of their calls.
 import { afterAll, expect, it } from 'vitest';
 import { crashPool, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
-import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../../src/runtime/secrets.ts';
 import { configure } from '../support/worker.ts';
 import { del, group, leased, leave, limitTo, patch, post, put, queued } from './scene.ts';
 

@@ -1,6 +1,6 @@
 // Reports of lease holders over HTTP: the key that they count for, and how long they count until another key confirms them.
 import { afterAll, expect, it } from 'vitest';
-import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../../src/runtime/secrets.ts';
 import { nothingLeaks, passAwake, pool } from '../support/pool.ts';
 import { configure } from '../support/worker.ts';
 import { del, group, leased, limitTo, patch, post } from './scene.ts';

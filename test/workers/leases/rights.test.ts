@@ -2,7 +2,7 @@
 // may still release its leases.
 import { afterAll, expect, it, vi } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../../src/runtime/secrets.ts';
 import { nothingLeaks, pool } from '../support/pool.ts';
 import { admin, call, configure, until } from '../support/worker.ts';
 import { del, group, leased, limitTo, patch, post, put, queued } from './scene.ts';

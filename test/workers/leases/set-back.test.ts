@@ -1,7 +1,7 @@
 // Leases over HTTP when the wall clock is set back: the clocks of Worker and pool differ from then on by the step.
 import { afterAll, expect, it } from 'vitest';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
-import { steadyClock } from '../../../src/runtime/clock.ts';
+import { steadyClock } from '../../../src/runtime/async.ts';
 import { heldBy, nothingLeaks, pool, request, resetPool } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { del, group, leased, limitTo, put } from './scene.ts';

@@ -1,6 +1,6 @@
 // The charge of a lease: the reported usage if its key has the right to report it, and otherwise the reservation.
 import { afterAll, expect, it } from 'vitest';
-import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../../src/runtime/secrets.ts';
 import { nothingLeaks, pool } from '../support/pool.ts';
 import { call } from '../support/worker.ts';
 import { del, group, leased, limitTo, patch, post } from './scene.ts';

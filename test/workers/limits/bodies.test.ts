@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BODY_LIMITS, BodyBudget } from '../../../src/upstream/body/body-budget.ts';
 import { keepBody } from '../../../src/upstream/body/kept-body.ts';
 import { readModel, unreadBody } from '../../../src/upstream/body/request-body.ts';
-import { CallClock } from '../../../src/runtime/clock.ts';
+import { CallClock } from '../../../src/runtime/async.ts';
 import { RuntimeTimers } from '../../support/runtime-timers.ts';
 import { peekAnswer } from '../../../src/upstream/transfer/fetch-answer.ts';
 import { REFUSAL_BYTES_MAX } from '../../../src/upstream/refusal/error-fields.ts';

@@ -1,6 +1,6 @@
 // An upstream that serves nobody from where the Worker calls: no wait mends that, and no limit has to do with it.
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { FailedAttempts } from '../../../src/runtime/addresses.ts';
+import { FailedAttempts } from '../../../src/runtime/origin.ts';
 import { EGRESS_FORMS, egressAnswer } from '../../strict-upstream/egress.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { passTime, stopTime } from '../support/time.ts';

@@ -1,7 +1,7 @@
 // What callers are told of the limits that they have here: exact with each call, nothing without limits, and never in the
 // place of what the upstream says of its own.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../../src/runtime/secrets.ts';
 import { NO_COOLDOWN, nothingLeaks } from '../support/pool.ts';
 import { stopTime } from '../support/time.ts';
 import { configure } from '../support/worker.ts';

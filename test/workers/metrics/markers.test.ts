@@ -4,7 +4,7 @@ import { callsSchema } from '../../../src/admin/resources/calls.ts';
 import { historySchema } from '../../../src/admin/resources/history.ts';
 import { POOL_MARKERS_MAX } from '../../../src/contract/history.ts';
 import { SERVED, type UpstreamSignal } from '../../../src/core/words/signal.ts';
-import { steadyClock } from '../../../src/runtime/clock.ts';
+import { steadyClock } from '../../../src/runtime/async.ts';
 import { inside, NO_COOLDOWN, pool, resetPool, take } from '../support/pool.ts';
 import { passTime, stopTime } from '../support/time.ts';
 import { admin } from '../support/worker.ts';

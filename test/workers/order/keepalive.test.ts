@@ -4,7 +4,7 @@ import { expect, it, vi } from 'vitest';
 import { answerWaiting, LastPosition } from '../../../src/call/answer/keepalive.ts';
 import { answered, rejected, type FinalResult } from '../../../src/call/results/result.ts';
 import { nothingFound } from '../../../src/call/request/call.ts';
-import { onTimer } from '../../../src/runtime/clock.ts';
+import { onTimer } from '../../../src/runtime/async.ts';
 import { untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { call, chat, env, until } from '../support/worker.ts';

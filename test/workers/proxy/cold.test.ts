@@ -5,7 +5,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runInDurableObject } from 'cloudflare:test';
 import { directoryOf, type Env, type KeyValueStore } from '../../../src/env.ts';
 import { storedSnapshot } from '../../../src/config/snapshots.ts';
-import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../../src/runtime/secrets.ts';
 import type { ConfigSnapshot } from '../../../src/contract/rpc/directory-rpc.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { passTime, withoutLongTimers } from '../support/time.ts';

@@ -3,7 +3,7 @@
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
-import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash } from '../../../src/runtime/secrets.ts';
 import { acquireRequest } from '../../support/requests.ts';
 import { poolOf } from '../../../src/routing/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';

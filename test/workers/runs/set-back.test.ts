@@ -2,7 +2,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { afterAll, expect, it, vi } from 'vitest';
 import { RunsObject } from '../../../src/runs/runs-object.ts';
-import { steadyClock } from '../../../src/runtime/clock.ts';
+import { steadyClock } from '../../../src/runtime/async.ts';
 import { nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { env, until } from '../support/worker.ts';

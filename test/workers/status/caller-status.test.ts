@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-api.ts';
 import { directoryOf } from '../../../src/env.ts';
-import { gatewayKeyHash, fingerprint } from '../../../src/runtime/digests.ts';
+import { gatewayKeyHash, fingerprint } from '../../../src/runtime/secrets.ts';
 import { strictScope } from '../support/strict.ts';
 import { configure, call, env, until } from '../support/worker.ts';
 import { NO_COOLDOWN, pool, queueUp, request, take } from '../support/pool.ts';

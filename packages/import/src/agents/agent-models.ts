@@ -3,7 +3,7 @@ import { agentModelListSchema, agentModelSchema } from '../schemas.ts';
 import type { Dialect } from '../../../../src/contract/http.ts';
 import { providerNamed } from '../../../../src/providers/catalog.ts';
 import { chainsOf } from './agent-fallbacks.ts';
-import { isPrivateHost } from '../../../../src/runtime/addresses.ts';
+import { isPrivateHost } from '../../../../src/runtime/origin.ts';
 import { explainIssues } from '../../../../src/config/explain-issues.ts';
 import { below, ticked, type FieldError } from '../../../../src/config/field-error.ts';
 import {

@@ -6,7 +6,7 @@ import {
 } from './schema.ts';
 import type { Dialect } from '../../../../src/contract/http.ts';
 import { SIGNED_IN_BY_HERMES, SIGN_IN_TOKEN_OF_HERMES } from '../names.ts';
-import { isPrivateHost } from '../../../../src/runtime/addresses.ts';
+import { isPrivateHost } from '../../../../src/runtime/origin.ts';
 import { explainIssues } from '../../../../src/config/explain-issues.ts';
 import { below, formatPath, type FieldError } from '../../../../src/config/field-error.ts';
 import { withNumbers, type ForeignSecrets } from '../groups.ts';

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../../../src/contract/http.ts';
 import { PORTKEY_ADDRESSES, PORTKEY_CLOUD_FIELDS, PORTKEY_SIGN_INS } from '../names.ts';
 import { providerNamed } from '../../../../src/providers/catalog.ts';
-import { isPrivateHost } from '../../../../src/runtime/addresses.ts';
+import { isPrivateHost } from '../../../../src/runtime/origin.ts';
 import { below, quoteName, type FieldError } from '../../../../src/config/field-error.ts';
 import { providerIdOf, type ForeignSecrets } from '../groups.ts';
 import type { Deployment } from '../members.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { onTimer, steadyClock } from '../../../../src/runtime/clock.ts';
+import { onTimer, steadyClock } from '../../../../src/runtime/async.ts';
 import { UploadPace } from '../../../../src/upstream/transfer/upload-pace.ts';
 
 /** How long a caller may take to send, by a mocked clock. */

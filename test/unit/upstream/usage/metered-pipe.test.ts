@@ -1,6 +1,6 @@
 import { ReadableStream, WritableStream } from 'node:stream/web';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { onTimer } from '../../../../src/runtime/clock.ts';
+import { onTimer } from '../../../../src/runtime/async.ts';
 import { pipeMetered } from '../../../../src/upstream/transfer/watched-pipe.ts';
 import type { ByteFilter } from '../../../../src/upstream/usage/usage-drop.ts';
 import { encode } from './frames.ts';
