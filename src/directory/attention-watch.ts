@@ -4,7 +4,7 @@ import type { WebhookConfig } from '../contract/config/config.ts';
 import { feedOf, type Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';
 import { deliverAttention, webhookDependencies } from '../runtime/webhook.ts';
-import type { Alarm } from './alarms.ts';
+import type { Alarm } from './store.ts';
 
 /** `attention (key, data)`: entries that were sent to the webhook, as JSON (`SentEntry`). See `design/storage.md`. */
 const TABLE = `CREATE TABLE IF NOT EXISTS attention (key TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID`;

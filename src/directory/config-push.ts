@@ -9,7 +9,7 @@ import { logEvent } from '../runtime/log.ts';
 import { mapConcurrently, within, pause, steadyClock, type Schedule } from '../runtime/async.ts';
 import { storeSnapshot } from '../config/snapshots.ts';
 import { snapshotStoreOf, type Env } from '../env.ts';
-import type { Alarm } from './alarms.ts';
+import type { Alarm } from './store.ts';
 import type { PoolList } from './pool-list.ts';
 
 /**

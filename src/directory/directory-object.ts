@@ -35,9 +35,16 @@ import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolKey, poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { isOfCanaryAlone } from '../config/canary-groups.ts';
 import { changesBetween } from '../config/document-changes.ts';
-import { Alarms, type Alarm } from './alarms.ts';
+import {
+  Alarms,
+  AuditLog,
+  DirectoryStore,
+  packed,
+  VersionList,
+  type Alarm,
+  type Packed,
+} from './store.ts';
 import { AttentionWatch } from './attention-watch.ts';
-import { AuditLog } from './audit-log.ts';
 import { changeBetween, changedAtWith, ownPoolsToPush, ownSecretsOf } from './changes.ts';
 import { Publisher, ConfigPush } from './config-push.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
@@ -46,7 +53,6 @@ import { logEvent } from '../runtime/log.ts';
 import { FailedAttempts } from '../runtime/origin.ts';
 import { revertFields, OWN_ACTOR, TemporaryList, type TemporaryEntry } from './temporary-list.ts';
 import { PastPools, PoolList } from './pool-list.ts';
-import { DirectoryStore, packed, VersionList, type Packed } from './store.ts';
 
 /** Maximum requests to pools at once. More would only queue. */
 const POOLS_AT_ONCE = 32;

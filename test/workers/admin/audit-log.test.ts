@@ -7,7 +7,7 @@ import {
   type ConfigInput,
 } from '../../../src/contract/config/config.ts';
 import type { AuditPage, DirectoryRpc } from '../../../src/contract/rpc/directory-rpc.ts';
-import { AUDIT_MAX } from '../../../src/directory/audit-log.ts';
+import { AUDIT_MAX } from '../../../src/directory/store.ts';
 import { env } from '../support/worker.ts';
 
 /** Each test has a directory of its own. */
