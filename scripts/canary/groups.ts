@@ -4,7 +4,7 @@ import {
   CANARY_GROUP_PREFIX,
   CANARY_MODEL_PREFIX,
   isCanaryGroup,
-} from '../../src/config/canary-groups.ts';
+} from '../../src/config/document-changes.ts';
 import { until } from './wait.ts';
 
 /** Maximum time until closed calls have left the queue. */

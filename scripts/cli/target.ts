@@ -1,7 +1,7 @@
 import { fstatSync, openSync, closeSync, readFileSync } from 'node:fs';
 import { createAdminClient, type AdminClient } from '../../src/admin/client.ts';
 import { cleanSecret } from '../../src/runtime/secrets.ts';
-import { nearestNames } from '../../src/config/nearest-names.ts';
+import { nearestNames } from '../../src/config/explain-issues.ts';
 import { EXIT, exitOfStatus, CommandFailure, TooLate } from './failure.ts';
 
 /** Timeout of a request. A preview over many pools takes longest. */

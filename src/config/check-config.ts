@@ -19,8 +19,9 @@ import {
   silenceWarnings,
   laneWarnings,
   jurisdictionWarnings,
+  budgetWarnings,
+  modelWarnings,
 } from './check/groups.ts';
-import { budgetWarnings, modelWarnings } from './check/models.ts';
 import {
   sessionWarnings,
   operationErrors,

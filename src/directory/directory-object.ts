@@ -33,8 +33,7 @@ import { windowMsOf } from '../runtime/deployment.ts';
 import { PresenceList, CostList } from './pool-reports.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolKey, poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
-import { isOfCanaryAlone } from '../config/canary-groups.ts';
-import { changesBetween } from '../config/document-changes.ts';
+import { isOfCanaryAlone, changesBetween } from '../config/document-changes.ts';
 import {
   Alarms,
   AuditLog,

@@ -16,7 +16,7 @@ import {
 } from '../../contract/reasons.ts';
 import { AUTO_PREFIX } from '../../contract/pool-name.ts';
 import type { Config } from '../../contract/config/config.ts';
-import { nearestNames } from '../../config/nearest-names.ts';
+import { nearestNames } from '../../config/explain-issues.ts';
 import { type FieldError, quoteName } from '../../config/field-error.ts';
 
 const refusalSchema = refusalCountSchema.extend({

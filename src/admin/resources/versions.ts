@@ -7,9 +7,15 @@ import { settingsOf } from '../../routing/implied-groups.ts';
 import { type Env, directoryOf } from '../../env.ts';
 import type { TemporaryField, TemporaryOrder } from '../../contract/rpc/directory-rpc.ts';
 import type { Config } from '../../contract/config/config.ts';
-import { type RolledBack, isOfDoorsAlone, restored, undone } from '../../config/roll-back.ts';
-import { isSame } from '../../config/document-changes.ts';
-import { fieldAt, pathText } from '../../config/document-changes.ts';
+import {
+  isOfDoorsAlone,
+  restored,
+  undone,
+  isSame,
+  fieldAt,
+  pathText,
+  type RolledBack,
+} from '../../config/document-changes.ts';
 
 export const rollbackSchema = z
   .strictObject({

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../contract/http.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { nearestName } from '../../config/nearest-names.ts';
+import { nearestName } from '../../config/explain-issues.ts';
 import { isUpstreamAllowed } from '../../routing/key-access.ts';
 import {
   isDeploymentPath,

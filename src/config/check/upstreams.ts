@@ -17,7 +17,7 @@ import {
 } from '../../upstream/operation/operations-table.ts';
 import { LEASE_RIGHTS } from '../../routing/key-access.ts';
 import { ticked, quoteName, type FieldError } from '../field-error.ts';
-import { nearestNames } from '../nearest-names.ts';
+import { nearestNames } from '../explain-issues.ts';
 
 /** Finds upstreams without an address, or with an address that must not be called. */
 export function upstreamErrors(

@@ -1,7 +1,7 @@
 // The way back of a configuration: to a version, or one change back with everything else left alone.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isOfDoorsAlone, restored, undone } from '../../../src/config/roll-back.ts';
+import { isOfDoorsAlone, restored, undone } from '../../../src/config/document-changes.ts';
 import {
   configSchema,
   type Config,

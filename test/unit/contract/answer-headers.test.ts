@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
 import { addCors, corsHeaders } from '../../../src/call/answer/response-headers.ts';
 import { errorResponse } from '../../../src/call/results/wire-error.ts';
-import { CANARY_MODEL_PREFIX } from '../../../src/config/canary-groups.ts';
+import { CANARY_MODEL_PREFIX } from '../../../src/config/document-changes.ts';
 import { ANSWER_HEADERS, DIALECTS } from '../../../src/contract/http.ts';
 import { REASONS, type Reason } from '../../../src/contract/reasons.ts';
 import { callerResponseHeaders } from '../../../src/upstream/transfer/headers.ts';
