@@ -2,7 +2,7 @@
  * Simulates days of calls with a queue, and without one where each client makes three attempts. `node
  * scripts/without-queue.ts` prints the rows of the table in docs/faq.md.
  */
-import { FAILED_CALLS, ATTEMPTS_MORE, STEPS_LOST } from '../src/history/without-queue.ts';
+import { FAILED_CALLS, ATTEMPTS_MORE, STEPS_LOST } from '../src/history/costs.ts';
 
 /** Days of calls that arrive at random over ten hours, and take 8 s on average, also at random. */
 export const DAYS = [
@@ -142,5 +142,5 @@ if (process.argv[1] === import.meta.filename) {
     );
   }
   const constants = JSON.stringify({ TRIES_MORE: ATTEMPTS_MORE, FAILED_CALLS });
-  console.log(`src/history/without-queue.ts: ${constants}`);
+  console.log(`src/history/costs.ts: ${constants}`);
 }

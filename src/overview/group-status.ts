@@ -33,8 +33,15 @@ import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import { joinRows, longestPause, smallest, sumUp } from './joins.ts';
-import { joinLastHours, joinLately, withRefusedHere } from './recent.ts';
+import {
+  joinRows,
+  longestPause,
+  smallest,
+  sumUp,
+  joinLastHours,
+  joinLately,
+  withRefusedHere,
+} from './joins.ts';
 import { joinUpstreams, upstreamsOfGroup } from './upstream-health.ts';
 import type { PoolReply } from './pools.ts';
 

@@ -4,13 +4,16 @@ import { POOL_IDLE_MS, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { TemporaryField, StoredPool, PresenceReport } from '../contract/rpc/directory-rpc.ts';
 import { NOTHING_LATELY_AFTER_MS, type PoolStatus } from '../contract/status.ts';
 import type { RefusalCount } from '../contract/reasons.ts';
-import type { WatchSpan, PoolMetrics } from '../contract/rpc/feed-rpc.ts';
+import type { WatchSpan, PoolMetrics, StoredCosts } from '../contract/rpc/feed-rpc.ts';
 import { instant } from '../core/words/ids.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock, mapConcurrently, within } from '../runtime/async.ts';
 import { kindOfLimits, limitGroups } from '../routing/implied-groups.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
+import { addSums, NO_COSTS, totalOf, type CostSums } from '../core/parts/costs.ts';
 import { resting, untouched } from './unused-group.ts';
+
+/** Reads the state and the costs of pools. */
 
 const ASKED_AT_ONCE = 32;
 
@@ -118,7 +121,7 @@ export async function readAwake(env: Env, span: WatchSpan): Promise<ReadonlySet<
 }
 
 /** Reads the stored reports of pools, by their keys. null if the directory is unreachable. */
-export async function readPresence(env: Env): Promise<ReadonlyMap<string, StoredPool> | null> {
+async function readPresence(env: Env): Promise<ReadonlyMap<string, StoredPool> | null> {
   try {
     const known = await within(ANSWER_MS_MAX, directoryOf(env).presence());
     return new Map(known.map((pool) => [poolKey(pool), pool]));
@@ -213,4 +216,96 @@ export async function usedSince(
 function lastUseOf(said: string): number {
   const { at, metrics } = JSON.parse(said) as PresenceReport;
   return at - metrics.status.idle_ms;
+}
+
+/** Time limit for the directory to read the last reported costs of all pools. */
+const READ_MS_MAX = 10_000;
+
+/**
+ * Reads the costs of all pools in a day or month. Pools in use are queried. For idle pools, pools past the bound and
+ * pools that do not respond, the directory returns their last report, so that no idle pool is woken.
+ */
+export async function readCosts(
+  env: Env,
+  directory: Directory,
+  period: string,
+): Promise<{
+  readonly pools: readonly StoredCosts[];
+  /** Replies of the pools in use. */
+  readonly queried: readonly PoolReply<unknown>[];
+}> {
+  const awake = await poolsInUse(env, directory);
+  const queried = await askPools(env, directory.config, awake.slice(0, ASKED_MAX), (pool) =>
+    pool.costs(period),
+  );
+  const answers = queried.filter((one) => 'answer' in one);
+  const stored = await within(
+    READ_MS_MAX,
+    directoryOf(env).costs(
+      period,
+      answers.map(({ pool }) => poolKey(pool)),
+    ),
+  );
+  const own = answers.map(({ pool: { group }, answer: costs }) => ({ group, costs }));
+  return { pools: [...own, ...stored], queried };
+}
+
+/** Returns the pools that may have counted calls since their last report. Groups of keys and teams count no costs. */
+async function poolsInUse(env: Env, directory: Directory): Promise<PlacedPool[]> {
+  const known = await readPresence(env);
+  const isAsked = (pool: PlacedPool): boolean => {
+    const of = known?.get(poolKey(pool));
+    if (of !== undefined) return of.said === null;
+    // The directory did not respond, or has no report of a listed pool.
+    return known === null || directory.listed.has(poolKey(pool));
+  };
+  const awake = [...(known?.values() ?? [])].filter(({ said }) => said === null);
+  const all = new Map(
+    [...directory.pools.filter(isAsked), ...awake].map((one) => [poolKey(one), one]),
+  );
+  return [...all.values()].filter(({ group }) => kindOfLimits(group) === null);
+}
+
+export type CostsBy = 'key' | 'team' | 'model' | 'group';
+
+interface CostRow extends CostSums {
+  /** null for calls without one. */
+  readonly name: string | null;
+  /** The sum of calls without a line of their own. */
+  readonly isRest: boolean;
+}
+
+/** Adds up the lines of all pools, the most expensive first. The rows have the same total for each `by`. */
+export function costRows(pools: readonly StoredCosts[], by: CostsBy): CostRow[] {
+  const rows = new Map<string | null, CostSums>();
+  let rest: CostSums | null = null;
+  const add = (name: string | null, sums: CostSums): void => {
+    rows.set(name, addSums(rows.get(name) ?? NO_COSTS, sums));
+  };
+  for (const { group, costs } of pools) {
+    if (by === 'group') {
+      if (costs.days.length > 0) add(group, totalOf(costs));
+      continue;
+    }
+    for (const line of costs.lines) add(line[by], line);
+    if (costs.rest !== null) rest = addSums(rest ?? NO_COSTS, costs.rest);
+  }
+  const all = [...rows].map(([name, sums]) => ({
+    ...addSums(sums, NO_COSTS),
+    name,
+    isRest: false,
+  }));
+  all.sort((a, b) => b.usd - a.usd || b.calls - a.calls);
+  return rest === null ? all : [...all, { ...rest, name: null, isRest: true }];
+}
+
+/** Adds up the days of all pools, in order. */
+export function costDays(pools: readonly StoredCosts[]): (CostSums & { readonly date: string })[] {
+  const days = new Map<string, CostSums>();
+  for (const { date, ...sums } of pools.flatMap(({ costs }) => costs.days)) {
+    days.set(date, addSums(days.get(date) ?? NO_COSTS, sums));
+  }
+  return [...days]
+    .map(([date, sums]) => ({ ...sums, date }))
+    .sort((a, b) => (a.date < b.date ? -1 : 1));
 }

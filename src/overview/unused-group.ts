@@ -13,8 +13,7 @@ import { switchesInForce, definedGroup } from '../routing/implied-groups.ts';
 import { configuredSlots, ratesOf, rateStatuses } from '../routing/group-limits.ts';
 import { isOwnPartition, type PlacedPool } from '../routing/pool.ts';
 import { restingScopes } from '../routing/scopes-shown.ts';
-import type { NamesWith } from './joins.ts';
-import { restingHour, restingLately } from './recent.ts';
+import { restingHour, restingLately, type NamesWith } from './joins.ts';
 import { spentNow, restingUpstreams } from './upstream-health.ts';
 
 /** Age from which on the waits of a status are outdated. */

@@ -7,10 +7,16 @@ import { prefersType } from '../../runtime/header-value.ts';
 import { ownPool } from '../../routing/pool.ts';
 import { countsReports } from '../../routing/group-limits.ts';
 import { KEY_PREFIX, TEAM_PREFIX, limitGroups } from '../../routing/implied-groups.ts';
-import { type Directory, askAwake, readDirectory } from '../../overview/pools.ts';
-import { type CostsBy, costDays, costRows, readCosts } from '../../overview/costs.ts';
-import { withoutQueue } from '../../history/without-queue.ts';
-import { dateOf, daysOf, periodsAt } from '../../history/periods.ts';
+import {
+  askAwake,
+  readDirectory,
+  costDays,
+  costRows,
+  readCosts,
+  type Directory,
+  type CostsBy,
+} from '../../overview/pools.ts';
+import { withoutQueue, dateOf, daysOf, periodsAt } from '../../history/costs.ts';
 import type { Env } from '../../env.ts';
 import { type CostSums, NO_COSTS, addSums } from '../../core/parts/costs.ts';
 import type { PoolStatus } from '../../contract/status.ts';

@@ -5,9 +5,8 @@ import { ProblemError } from '../problem.ts';
 import { askGroup, requirePools, unreachable } from '../pools.ts';
 import type { AdminContext } from '../context.ts';
 import { note } from '../change.ts';
-import { waitingElsewhere } from '../../overview/all-groups.ts';
+import { waitingElsewhere, mayWaitElsewhere } from '../../overview/all-groups.ts';
 import { type Directory, askAwake, askPools, readDirectory } from '../../overview/pools.ts';
-import { mayWaitElsewhere } from '../../overview/all-groups.ts';
 import { LANES } from '../../core/words/ticket.ts';
 import type { GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import {

@@ -8,8 +8,12 @@ import { steadyClock } from '../../runtime/async.ts';
 import { isolateId } from '../../runtime/deployment.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
 import { type Directory, askAwake, forgetIdle, readDirectory } from '../../overview/pools.ts';
-import { readAttention } from '../../overview/attention.ts';
-import { mayWaitElsewhere, namesWithWaiting, statusOfGroups } from '../../overview/all-groups.ts';
+import {
+  readAttention,
+  mayWaitElsewhere,
+  namesWithWaiting,
+  statusOfGroups,
+} from '../../overview/all-groups.ts';
 import { attentionListSchema } from '../../contract/attention.ts';
 import { ATTENTION_RULES } from '../../contract/status-words.ts';
 import { groupStatusSchema, type GroupStatus } from '../../contract/group-status.ts';

@@ -5,8 +5,14 @@ import {
   type HistoryPoint,
 } from '../../contract/history.ts';
 import type { LastHour, Lately } from '../../contract/status.ts';
-import { sumOfCalls, joinInTime, inSteps, type Sums } from '../../history/points.ts';
-import { lastHourOf, latelyOf } from '../../history/recent.ts';
+import {
+  sumOfCalls,
+  joinInTime,
+  inSteps,
+  lastHourOf,
+  latelyOf,
+  type Sums,
+} from '../../history/points.ts';
 import { heldAtMember, heldByCalls, slotsLearned } from '../../core/capacity.ts';
 import { countsSince, emptyCounts, quantileMs } from '../../core/parts/totals.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';

@@ -19,7 +19,7 @@ import { attemptOf } from '../../core/stats.ts';
 import { latestFirst, type Decision } from '../../core/parts/decision-log.ts';
 import type { Controls } from '../../core/member.ts';
 import { joinCosts, totalOf, type DayCosts } from '../../core/parts/costs.ts';
-import { dateOf, daysOf, periodsAt } from '../../history/periods.ts';
+import { dateOf, daysOf, periodsAt } from '../../history/costs.ts';
 import type { AcquireCalls } from '../acquire-calls.ts';
 import type { PoolIdentity } from '../definition.ts';
 import type { DirectoryLink } from '../directory-link.ts';

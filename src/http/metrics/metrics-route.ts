@@ -11,7 +11,7 @@ import {
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/rpc/feed-rpc.ts';
 import { ATTENTION_RULES } from '../../contract/status-words.ts';
-import { attentionFrom } from '../../overview/attention.ts';
+import { attentionFrom } from '../../overview/all-groups.ts';
 import { askAwake, readDirectory, type Directory, type PoolReply } from '../../overview/pools.ts';
 import { refuseBlocked, slowDown } from '../../admin/access/attempts.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';

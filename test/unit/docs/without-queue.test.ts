@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { DAYS, play, tableRows } from '../../../scripts/without-queue.ts';
-import { FAILED_CALLS, ATTEMPTS_MORE, withoutQueue } from '../../../src/history/without-queue.ts';
+import { FAILED_CALLS, ATTEMPTS_MORE, withoutQueue } from '../../../src/history/costs.ts';
 
 const faq = readFileSync('docs/faq.md', 'utf8');
 const costs = readFileSync('docs/platform-cost.md', 'utf8');

@@ -19,8 +19,8 @@ import {
   type DayCosts,
 } from '../../../src/core/parts/costs.ts';
 import { instant } from '../../../src/core/words/ids.ts';
-import { dateOf, daysOf, periodsAt } from '../../../src/history/periods.ts';
-import { costDays, costRows } from '../../../src/overview/costs.ts';
+import { dateOf, daysOf, periodsAt } from '../../../src/history/costs.ts';
+import { costDays, costRows } from '../../../src/overview/pools.ts';
 
 const NOON = Date.parse('2026-11-24T12:00:00Z');
 

@@ -1,7 +1,7 @@
 // The last hour of a group is that of its pools together, step by step.
 import { expect, it } from 'vitest';
 import type { LastHour } from '../../../src/contract/status.ts';
-import { joinLastHours, NOTHING_LATELY, restingHour } from '../../../src/overview/recent.ts';
+import { joinLastHours, NOTHING_LATELY, restingHour } from '../../../src/overview/joins.ts';
 
 const BUSY: LastHour = {
   granted: 5,

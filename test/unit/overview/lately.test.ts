@@ -3,10 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { HistoryPoint } from '../../../src/contract/history.ts';
 import type { RefusalCount } from '../../../src/contract/reasons.ts';
 import type { Lately } from '../../../src/contract/status.ts';
-import { latelyOf } from '../../../src/history/recent.ts';
-import { joinInTime } from '../../../src/history/points.ts';
+import { latelyOf, joinInTime } from '../../../src/history/points.ts';
 import { stateOf } from '../../../src/overview/group-status.ts';
-import { joinLately, restingLately, withRefusedHere } from '../../../src/overview/recent.ts';
+import { joinLately, restingLately, withRefusedHere } from '../../../src/overview/joins.ts';
 import { groupStatus } from '../dashboard/group-status.ts';
 
 const MINUTE = 60_000;

@@ -2,7 +2,7 @@
 import { beforeEach, expect, it, vi } from 'vitest';
 import { configSchema, type ConfigInput } from '../../../src/contract/config/config.ts';
 import { directoryOf } from '../../../src/env.ts';
-import { readAttention } from '../../../src/overview/attention.ts';
+import { readAttention } from '../../../src/overview/all-groups.ts';
 import { take } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { call, env, noteVersion, until } from '../support/worker.ts';

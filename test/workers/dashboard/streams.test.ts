@@ -1,6 +1,6 @@
 // The streams of the live feed by themselves: who is let go, and when.
 import { describe, expect, it, vi } from 'vitest';
-import { Reader } from '../../../src/feed/reader.ts';
+import { Reader } from '../../../src/feed/subscriptions.ts';
 import { whileAllowed } from '../../../src/admin/resources/events.ts';
 import { until } from '../support/worker.ts';
 
