@@ -1,17 +1,27 @@
 import { Hono, type Context, type MiddlewareHandler } from 'hono';
+import { cors } from 'hono/cors';
 import type { Result, Router } from 'hono/router';
 import { TrieRouter } from 'hono/router/trie-router';
 import { getPath } from 'hono/utils/url';
-import { directoryOf, type Env } from '../env.ts';
-import { READING_METHODS, DEPARTED_PATH, STOPPING_PATH, type Stopping } from '../contract/http.ts';
+import {
+  SERVED_METHODS,
+  READING_METHODS,
+  DEPARTED_PATH,
+  STOPPING_PATH,
+  type Stopping,
+} from '../contract/http.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
+import { calledUrl } from '../call/request/call.ts';
+import { errorShape } from '../call/request/choose-path.ts';
+import type { RefusedRequest } from '../call/observe/note-refusal.ts';
+import { rejectedResponse } from '../call/answer/respond.ts';
+import { rejected } from '../call/results/result.ts';
+import { directoryOf, type Env } from '../env.ts';
 import type { Background } from '../runtime/async.ts';
 import { foreignChange } from '../runtime/origin.ts';
 import { logEvent } from '../runtime/log.ts';
 import { wrongPlace } from '../runtime/deployment.ts';
-import type { RefusedRequest } from '../call/observe/note-refusal.ts';
-import { rejectedResponse } from '../call/answer/respond.ts';
-import { rejected } from '../call/results/result.ts';
 import { createAdminRoutes } from '../admin/admin-routes.ts';
 import { ProblemError, problemResponse } from '../admin/problem.ts';
 import { rootIsNoRoute } from '../call/request/base-url.ts';
@@ -20,16 +30,112 @@ import { leases } from '../call/leases/lease-routes.ts';
 import { proxy } from '../call/handle.ts';
 import { openSockets } from '../call/answer/open-sockets.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
-import { createDashboardRoutes, favicon } from './dashboard/dashboard-routes.ts';
-import { metrics } from './metrics/metrics-route.ts';
-import { status } from './status/status-route.ts';
-import { webhook } from './webhooks/webhook-route.ts';
-import { malformed, refusedAtDoor } from './door.ts';
-import { MALFORMED_PATH } from './malformed.ts';
-import { home } from './home.ts';
-import { adminCors, statusCors } from './own-cors.ts';
+import { MALFORMED_PATH, malformedReply, unservedMethod } from './malformed.ts';
+import { createDashboardRoutes, favicon, webhook, home } from './own-routes.ts';
+import { metrics } from './metrics.ts';
+import { status } from './status-route.ts';
 
-// Entry point: one table of routes. Its last route serves all calls.
+/**
+ * Entry point: one table of routes. Its last route serves all calls. Before the table, requests are rejected that are
+ * not served whatever their route, and CORS applies to Headgate's own routes.
+ */
+
+const SERVED: ReadonlySet<string> = new Set(SERVED_METHODS);
+
+/** Whether the first segment of a URL belongs to Headgate's own routes. */
+type OwnUrlTest = (url: string) => boolean;
+
+/** Rejects a request that is not served, whatever its route. Returns null if it is served. */
+export function refusedAtDoor(
+  method: string,
+  asked: RefusedRequest,
+  isOwn: OwnUrlTest,
+): Response | null {
+  const { url } = asked.request;
+  const { ALLOWED_HOSTS: hosts } = asked.env;
+  if (!SERVED.has(method)) return errorAt(url, unservedMethod(), asked, isOwn);
+  if (hosts === undefined || isAllowed(url, hosts)) return null;
+  const message =
+    'The `Host` header names a host that this Headgate does not serve. It listens only on this machine and serves only `localhost`, `127.0.0.1` and `[::1]`, because a web page could reach it under any other name. Use one of these, or start Headgate with `--allow-host` and the name.';
+  return errorAt(url, { reason: 'host_unknown', message }, asked, isOwn);
+}
+
+/** Rejects a malformed HTTP request, in the dialect of its path if it has one. */
+export function malformed(asked: RefusedRequest, isOwn: OwnUrlTest): Response {
+  const { origin, pathname } = new URL(asked.request.url);
+  const [what = '', ...path] = pathname.slice(MALFORMED_PATH.length).split('/');
+  const called = `${origin}/${path.join('/')}`;
+  const request = { headers: asked.request.headers, url: called };
+  return errorAt(called, malformedReply(what), { ...asked, request }, isOwn);
+}
+
+function errorAt(
+  url: string,
+  reply: ErrorReply,
+  asked: RefusedRequest,
+  isOwn: OwnUrlTest,
+): Response {
+  if (isOwn(url)) return rejectedResponse('opaque', rejected(reply), asked);
+  const table = isolateConfig.copy;
+  const shape = errorShape({ method: 'GET' }, calledUrl(url, table), table);
+  return rejectedResponse(shape, rejected(reply), asked);
+}
+
+/** Cached pattern for the value of `ALLOWED_HOSTS`, which is the same for all calls. */
+let allowed = { hosts: '', pattern: patternOf('') };
+
+function isAllowed(url: string, hosts: string): boolean {
+  if (allowed.hosts !== hosts) allowed = { hosts, pattern: patternOf(hosts) };
+  return allowed.pattern.test(url);
+}
+
+/** Returns a pattern of URLs with one of these hosts and any port. An empty name matches no host. */
+function patternOf(hosts: string): RegExp {
+  const names = hosts.split(',').map((name) => name.replace(/[^\w-]/g, '\\$&'));
+  return new RegExp(`^[^/]+//(?=[^/?:])(?:${names.join('|')})(?::\\d*)?(?:[/?]|$)`, 'i');
+}
+
+type Front = MiddlewareHandler<{ Bindings: Env }>;
+
+/** Time for which a browser caches the response to a preflight, in seconds. */
+const PREFLIGHT_S = 600;
+
+/** Headers that scripts may read from responses of the admin API and the status. */
+const EXPOSED = ['etag', 'retry-after', 'www-authenticate'];
+
+/**
+ * Headers that scripts of other origins may send to the admin API. The header that goes with its cookie is not
+ * included, because a cookie signs in only the pages of this host.
+ */
+const OF_ADMIN = ['authorization', 'content-type', 'if-match'];
+
+/** Allows pages of configured origins to use the admin API, with a token in `Authorization`. */
+export const adminCors: Front = forConfigured(OF_ADMIN);
+
+/** Allows them to request the status. Any header is allowed, because keys may come in as many headers as in calls. */
+export const statusCors: Front = forConfigured([]);
+
+/**
+ * Creates middleware that allows only pages of configured origins to read the responses. Credentials are not allowed,
+ * so that browsers send neither cookies nor what Cloudflare Access stores for the host.
+ */
+function forConfigured(allowHeaders: readonly string[]): Front {
+  const allowed = cors({
+    origin: (origin) => origin,
+    allowMethods: ['GET', 'PUT', 'PATCH', 'POST', 'DELETE'],
+    allowHeaders: [...allowHeaders],
+    exposeHeaders: EXPOSED,
+    maxAge: PREFLIGHT_S,
+  });
+  return async (context, next) => ((await isConfigured(context)) ? allowed(context, next) : next());
+}
+
+async function isConfigured({ req, env, executionCtx }: Context<{ Bindings: Env }>) {
+  const origin = req.header('origin');
+  if (origin === undefined) return false;
+  const table = await isolateConfig.forPool(env, executionCtx);
+  return table?.snapshot.config.cors_origins.includes(origin) ?? false;
+}
 
 /** The first segment of a URL's path, with its escapes. Repeated slashes count as one. */
 const FIRST_SEGMENT = /^[^/]+\/\/[^/]+\/*([^/?]*)/;

@@ -5,7 +5,7 @@ import {
   type GaugeRow,
 } from '../../../src/contract/gauges.ts';
 import type { MetricFamily } from '../../../src/contract/metric.ts';
-import * as families from '../../../src/http/metrics/families.ts';
+import * as families from '../../../src/http/metrics.ts';
 
 const ROWS: readonly Pick<GaugeRow, 'shape' | 'metric'>[] = [
   ...Object.values(GAUGES),

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { GAUGES } from '../../../src/contract/gauges.ts';
 import { WARNING_KINDS } from '../../../src/contract/attention.ts';
 import { emptyHistogram, observe } from '../../../src/core/parts/totals.ts';
-import { Exposition } from '../../../src/http/metrics/exposition.ts';
-import * as families from '../../../src/http/metrics/families.ts';
+import * as families from '../../../src/http/metrics.ts';
+import { Exposition } from '../../../src/http/metrics.ts';
 import { ALL_FAMILIES } from './all-families.ts';
 import { parseExposition, type ParsedFamily } from './exposition-parser.ts';
 

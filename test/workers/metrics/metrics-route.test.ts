@@ -9,7 +9,7 @@ import dashboard from '../../../ops/grafana/headgate.json';
 import { REASON_NAMES } from '../../../src/contract/reasons.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { createApp } from '../../../src/http/app.ts';
-import { PARTITIONS_MAX } from '../../../src/http/metrics/pool-samples.ts';
+import { PARTITIONS_MAX } from '../../../src/http/metrics.ts';
 import { ALL_FAMILIES } from '../../unit/metrics/all-families.ts';
 import { parseExposition, type ParsedFamily } from '../../unit/metrics/exposition-parser.ts';
 import { selectorsOf } from '../../unit/metrics/queries.ts';

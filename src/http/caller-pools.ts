@@ -1,23 +1,23 @@
-import { steadyClock, within } from '../../runtime/async.ts';
-import type { CallerGroup } from '../../contract/caller-api.ts';
-import type { GatewayKeyConfig, GroupConfig } from '../../contract/config/config.ts';
-import { directoryOf, type Env } from '../../env.ts';
+import { steadyClock, within } from '../runtime/async.ts';
+import type { CallerGroup } from '../contract/caller-api.ts';
+import type { GatewayKeyConfig, GroupConfig } from '../contract/config/config.ts';
+import { directoryOf, type Env } from '../env.ts';
 import {
   matchingGroups,
   definedGroup,
   kindOfLimits,
   limitGroupsOf,
-} from '../../routing/implied-groups.ts';
-import { logEvent } from '../../runtime/log.ts';
-import { hashedPartition, hashesPartitions } from '../../routing/placed-call.ts';
-import { ownPool, takesCalls, type PlacedPool } from '../../routing/pool.ts';
-import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../../contract/pool-name.ts';
-import { compileGroups } from '../../routing/group-match.ts';
-import { readSecret, ACCOUNT_PREFIX, fingerprint } from '../../runtime/secrets.ts';
-import { accountOfTaken } from '../../call/identity/accounts.ts';
-import type { Upstream } from '../../contract/config/upstream.ts';
-import { mayUse } from '../../routing/key-access.ts';
-import type { RoutingTable } from '../../config/snapshots.ts';
+} from '../routing/implied-groups.ts';
+import { logEvent } from '../runtime/log.ts';
+import { hashedPartition, hashesPartitions } from '../routing/placed-call.ts';
+import { ownPool, takesCalls, type PlacedPool } from '../routing/pool.ts';
+import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../contract/pool-name.ts';
+import { compileGroups } from '../routing/group-match.ts';
+import { readSecret, ACCOUNT_PREFIX, fingerprint } from '../runtime/secrets.ts';
+import { accountOfTaken } from '../call/identity/accounts.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import { mayUse } from '../routing/key-access.ts';
+import type { RoutingTable } from '../config/snapshots.ts';
 
 export interface StatusCaller {
   /** Id of the gateway key, or fingerprint of the provider key. */

@@ -1,28 +1,28 @@
 import type { Context } from 'hono';
-import { directoryOf, type Env } from '../../env.ts';
-import { ProblemError, problemResponse } from '../../admin/problem.ts';
-import type { CallerStatus, CallerGroup } from '../../contract/caller-api.ts';
-import { REFUSALS_KEPT_MS, type ErrorReply } from '../../contract/reasons.ts';
-import { EachSecond, steadyClock, within } from '../../runtime/async.ts';
+import { directoryOf, type Env } from '../env.ts';
+import { ProblemError, problemResponse } from '../admin/problem.ts';
+import type { CallerStatus, CallerGroup } from '../contract/caller-api.ts';
+import { REFUSALS_KEPT_MS, type ErrorReply } from '../contract/reasons.ts';
+import { EachSecond, steadyClock, within } from '../runtime/async.ts';
 import {
   delayNewKey,
   delayUnknownKey,
   isFamiliar,
   namesAnywhere,
   takePlace,
-} from '../../call/identity/new-keys.ts';
-import { identify } from '../../call/identity/authenticate.ts';
-import { isolateConfig } from '../../config/isolate-config.ts';
-import type { RoutingTable } from '../../config/snapshots.ts';
-import type { GroupConfig } from '../../contract/config/config.ts';
-import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
-import { summedRefusals } from '../../core/parts/refusal-rows.ts';
-import { poolKey } from '../../routing/pool.ts';
-import type { ScopeFields } from '../../contract/shared-shapes.ts';
-import type { PoolStatus } from '../../contract/status.ts';
-import { ambiguous } from '../../core/words/signal.ts';
-import { askPools } from '../../overview/pools.ts';
-import { groupOfPool } from '../../overview/all-groups.ts';
+} from '../call/identity/new-keys.ts';
+import { identify } from '../call/identity/authenticate.ts';
+import { isolateConfig } from '../config/isolate-config.ts';
+import type { RoutingTable } from '../config/snapshots.ts';
+import type { GroupConfig } from '../contract/config/config.ts';
+import type { CallerCalls } from '../contract/rpc/group-rpc.ts';
+import { summedRefusals } from '../core/parts/refusal-rows.ts';
+import { poolKey } from '../routing/pool.ts';
+import type { ScopeFields } from '../contract/shared-shapes.ts';
+import type { PoolStatus } from '../contract/status.ts';
+import { ambiguous } from '../core/words/signal.ts';
+import { askPools } from '../overview/pools.ts';
+import { groupOfPool } from '../overview/all-groups.ts';
 import { callerPools, type StatusCaller, type CallerPool } from './caller-pools.ts';
 
 /** Maximum keys without a success per second for which all pools are queried. Callers rarely have such keys. */
