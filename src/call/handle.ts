@@ -19,10 +19,10 @@ import {
   splitPath,
   EarlyAnswer,
   nothingFound,
+  countInFlight,
   type AuthenticatedCall,
   type ProxyCall,
 } from './request/call.ts';
-import { countInFlight } from './request/in-flight.ts';
 import { errorShape } from './request/choose-path.ts';
 import { corsHeaders, preflightResponse } from './answer/response-headers.ts';
 import { errorResponse } from './results/wire-error.ts';
@@ -42,8 +42,7 @@ import { locate, type Located } from './request/locate.ts';
 import { answerModels } from './models/answer-models.ts';
 import { modelsRequest, type ModelsRequest } from './request/operation-of.ts';
 import { planAt, type Candidate } from './plan/plan.ts';
-import { noteIfKeyless } from './observe/note-keyless.ts';
-import { noteRefusal } from './observe/note-refusal.ts';
+import { noteIfKeyless, noteRefusal } from './observe/note-refusal.ts';
 import {
   rejected,
   type Answered,

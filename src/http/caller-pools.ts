@@ -14,7 +14,7 @@ import { ownPool, takesCalls, type PlacedPool } from '../routing/pool.ts';
 import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../contract/pool-name.ts';
 import { compileGroups } from '../routing/group-match.ts';
 import { readSecret, ACCOUNT_PREFIX, fingerprint } from '../runtime/secrets.ts';
-import { accountOfTaken } from '../call/identity/accounts.ts';
+import { accountOfTaken } from '../call/identity/authenticate.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { mayUse } from '../routing/key-access.ts';
 import type { RoutingTable } from '../config/snapshots.ts';

@@ -30,17 +30,9 @@ import {
   moveToAccount,
   type Sending,
 } from './sending.ts';
-import { bareBody, mayGoBare } from './pass-through.ts';
-import { newsOfLimits, noteUnderWay } from './limit-windows.ts';
 import {
-  hasUnknownHeaders,
-  hintsIn,
-  nearlyEmpty,
-  readAnswer,
-  readInside,
-  type AnswerRead,
-} from './read-answer.ts';
-import {
+  bareBody,
+  mayGoBare,
   countLateError,
   streamEndOf,
   withStreamEnd,
@@ -51,6 +43,15 @@ import {
   reportSlow,
   signature,
 } from './relay.ts';
+import { newsOfLimits, noteUnderWay } from './limit-windows.ts';
+import {
+  hasUnknownHeaders,
+  hintsIn,
+  nearlyEmpty,
+  readAnswer,
+  readInside,
+  type AnswerRead,
+} from './read-answer.ts';
 import { firstTokenMsOf, refused, tooSlow } from './refused.ts';
 import { keepForRun, mayStartRun, isRunStream, type CheckedAnswer } from './hold-run.ts';
 import { watchRun, type RunWatch } from './end-run.ts';

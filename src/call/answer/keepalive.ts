@@ -13,8 +13,7 @@ import {
   type FrameShape,
 } from '../results/error-frame.ts';
 import type { PositionListener, PositionUpdate } from '../acquire/open-calls.ts';
-import type { ProxyCall } from '../request/call.ts';
-import { departures } from '../request/in-flight.ts';
+import { departures, type ProxyCall } from '../request/call.ts';
 import { noteRefusal } from '../observe/note-refusal.ts';
 import type { Candidate } from '../plan/plan.ts';
 import {

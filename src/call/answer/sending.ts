@@ -9,7 +9,7 @@ import type { CallTarget } from '../plan/target.ts';
 import type { CandidateAttempt } from '../attempts/call-attempts.ts';
 import { TRACED_MODEL_MAX } from '../observe/trace.ts';
 import { CallNamesReader } from '../plan/call-names.ts';
-import { knownAccountOf, noteRevoked, noteTaken } from '../identity/accounts.ts';
+import { knownAccountOf, noteRevoked, noteTaken } from '../identity/authenticate.ts';
 import { callsUnderWay } from './limit-windows.ts';
 
 /**

@@ -5,13 +5,13 @@ import type { CallTicket } from '../acquire/admission.ts';
 import {
   retryBudgetOf,
   isSamePlace,
+  isFailure,
   type CallAttempts,
   type CandidateAttempt,
 } from './call-attempts.ts';
 import type { MemberRoute, MemberPlan } from '../plan/member-plan.ts';
 import type { Candidate } from '../plan/plan.ts';
 import type { NotServed } from '../results/result.ts';
-import { isFailure } from './refused-members.ts';
 
 /** What decides where a refused call goes next. */
 type RefusedAt = Pick<Candidate, 'rules' | 'located' | 'members'>;

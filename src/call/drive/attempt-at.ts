@@ -12,7 +12,7 @@ import { changedSince } from '../request/call.ts';
 import { forward } from '../answer/forward.ts';
 import { hasAccountByNow } from '../answer/sending.ts';
 import { measure, type Metering } from '../plan/metering.ts';
-import { passThrough } from '../answer/pass-through.ts';
+import { passThrough } from '../answer/relay.ts';
 import { pickMember, type MemberRoute, type MemberPlan } from '../plan/member-plan.ts';
 import { excludedMembers } from '../attempts/where-next.ts';
 import { relocate, type Located } from '../request/locate.ts';

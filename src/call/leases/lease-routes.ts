@@ -15,10 +15,15 @@ import { explainIssues } from '../../config/explain-issues.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bytes.ts';
 import { addCors, corsHeaders, preflightResponse } from '../answer/response-headers.ts';
-import { UNCONFIRMED, nothingFound, type AuthenticatedCall } from '../request/call.ts';
-import { countInFlight, departures } from '../request/in-flight.ts';
+import {
+  UNCONFIRMED,
+  nothingFound,
+  countInFlight,
+  departures,
+  type AuthenticatedCall,
+} from '../request/call.ts';
 import { returns } from '../acquire/rejections.ts';
-import { noteIfKeyless } from '../observe/note-keyless.ts';
+import { noteIfKeyless } from '../observe/note-refusal.ts';
 import { rejectedResponse } from '../answer/respond.ts';
 import { LEFT_STATUS, rejected, type Rejected } from '../results/result.ts';
 import { cancelAll, releaseAll, renewAll } from './held-pools.ts';

@@ -1,8 +1,13 @@
 import { directoryOf, type Env } from '../../env.ts';
 import { pause, within, steadyClock, type Background } from '../../runtime/async.ts';
 import { addRefusals, idOf, RefusalRows } from '../../core/parts/refusal-rows.ts';
-import { REFUSAL_MINUTE_MS, type RefusalCount, type ErrorReply } from '../../contract/reasons.ts';
-import { BoundedMap } from '../../core/parts/bounded-map.ts';
+import {
+  REFUSAL_MINUTE_MS,
+  type RefusalCount,
+  type ErrorReply,
+  type KeylessCaller,
+} from '../../contract/reasons.ts';
+import { BoundedMap, BoundedSet } from '../../core/parts/bounded-map.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { isolateConfig } from '../../config/isolate-config.ts';
 import { shownWords } from '../../upstream/refusal/refusal-words.ts';
@@ -11,8 +16,9 @@ import { holdsGatewayKey } from '../../upstream/transfer/tokens.ts';
 import { splitPath, nothingFound, type FoundFacts } from '../request/call.ts';
 
 /**
- * Counts refusals by Headgate. Code that answers with a Headgate error calls `noteRefusal`. The sums of this isolate
- * are sent to the directory and logged behind the calls, and never delay one.
+ * Counts refusals by Headgate, and served calls of callers without a gateway key, so that an operator can see which
+ * callers would be locked out if one were required. Code that answers with a Headgate error calls `noteRefusal`. The
+ * sums of this isolate are sent to the directory and logged behind the calls, and never delay one.
  */
 
 /** A flush that is this late has ended with its request. */
@@ -252,4 +258,81 @@ function messageOf({ headers, url }: RefusedRequest['request'], { message }: Err
     if (secret !== null && secret !== '') shown = shown.replaceAll(secret, '…');
   }
   return shownWords(shown) ?? '';
+}
+
+/** Maximum callers between two flushes. Further ones are counted together for each upstream. */
+const CALLERS_MAX = 256;
+
+interface Count {
+  calls: number;
+  lastAt: number;
+}
+
+let counts = new Map<string, Map<string, Count>>();
+let callers = 0;
+
+/** A caller that is new here is reported soon, and its further calls within a minute. */
+const ofNew = new BehindCalls({ firstMs: 1_000, everyMs: 10_000, flush });
+const ofKnown = new BehindCalls({ firstMs: 1_000, everyMs: 60_000, flush });
+
+const KNOWN_MAX = 2_000;
+
+const known = new BoundedSet<string>(KNOWN_MAX);
+
+export function noteIfKeyless(
+  call: Pick<RefusedRequest, 'env' | 'ctx'>,
+  { caller, located }: FoundFacts,
+  status: number,
+): void {
+  if (caller === null || caller.key !== null || located === null || status >= 400) return;
+  const now = steadyClock.now();
+  const { id } = located.upstream;
+  const name = caller.fingerprint ?? 'anonymous';
+  const isNew = count(id, name, 1, now) && !known.has(`${id} ${name}`);
+  if (isNew) known.add(`${id} ${name}`);
+  (isNew ? ofNew : ofKnown).soon(call, now);
+}
+
+/** Adds calls. Returns whether they are the first ones of the caller since the last flush. */
+function count(upstream: string, caller: string, calls: number, at: number): boolean {
+  const ofUpstream = counts.get(upstream) ?? new Map<string, Count>();
+  counts.set(upstream, ofUpstream);
+  let name = caller;
+  let sum = ofUpstream.get(name);
+  if (sum === undefined && callers >= CALLERS_MAX) {
+    name = '';
+    sum = ofUpstream.get(name);
+  }
+  if (sum === undefined) {
+    callers += 1;
+    ofUpstream.set(name, { calls, lastAt: at });
+    return true;
+  }
+  sum.calls += calls;
+  sum.lastAt = Math.max(sum.lastAt, at);
+  return false;
+}
+
+async function flush(env: Env): Promise<void> {
+  const taken = counts;
+  counts = new Map();
+  callers = 0;
+  if (taken.size === 0) return;
+  const rows: KeylessCaller[] = [...taken].flatMap(([upstream, ofUpstream]) =>
+    [...ofUpstream].map(([caller, { calls, lastAt }]) => ({
+      upstream,
+      caller: caller === '' ? null : caller,
+      calls,
+      last_at: new Date(lastAt).toISOString(),
+    })),
+  );
+  try {
+    await within(ANSWER_MS_MAX, directoryOf(env).noteKeyless(rows));
+  } catch (error) {
+    logEvent('directory_unreachable', { error: String(error) });
+    // They are sent with the next ones.
+    for (const { upstream, caller, calls, last_at: at } of rows) {
+      count(upstream, caller ?? '', calls, Date.parse(at));
+    }
+  }
 }

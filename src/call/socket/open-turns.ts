@@ -6,8 +6,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { plural } from '../../core/words/figures.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/async.ts';
-import { foreignPage, type AuthenticatedCall } from '../request/call.ts';
-import { countInFlight, departures } from '../request/in-flight.ts';
+import { foreignPage, countInFlight, departures, type AuthenticatedCall } from '../request/call.ts';
 import type { UpstreamKey, Caller } from '../identity/authenticate.ts';
 import type { Located } from '../request/locate.ts';
 import {
@@ -21,8 +20,7 @@ import {
 } from '../results/result.ts';
 import { droppedHeader, targetOf, type CallTarget } from '../plan/target.ts';
 import { connectionKey, connectionLook } from '../answer/may-go-on.ts';
-import { dropWhenUnread, openSockets } from '../answer/open-sockets.ts';
-import { socketPair, switched } from '../answer/session.ts';
+import { dropWhenUnread, openSockets, socketPair, switched } from '../answer/session.ts';
 import { unserved } from '../request/upgrade.ts';
 import { requestSocket } from './turn-sides.ts';
 import { Turns } from './turns.ts';

@@ -8,8 +8,13 @@ import { sourceOf, placeOf } from '../answer/sending.ts';
 import { readFailedEvent } from '../answer/read-answer.ts';
 import { keepForRun } from '../answer/hold-run.ts';
 import { proofBy } from '../attempts/where-next.ts';
-import { frameOf, type TurnRequest } from './plan-turn.ts';
-import { canMove, refuseTurn, type GrantedAttempt } from './turn-attempt.ts';
+import {
+  frameOf,
+  canMove,
+  refuseTurn,
+  type TurnRequest,
+  type GrantedAttempt,
+} from './turn-attempt.ts';
 import { SocketUsage } from '../answer/session.ts';
 import type { TurnSide } from './turn-sides.ts';
 

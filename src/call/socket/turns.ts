@@ -34,8 +34,16 @@ import {
   type AttemptResult,
   type FinalResult,
 } from '../results/result.ts';
-import { fitTurn, planTurn, turnRequest, type TurnRequest } from './plan-turn.ts';
-import { canMove, notConnected, type GrantedAttempt, type TurnAnswered } from './turn-attempt.ts';
+import {
+  fitTurn,
+  planTurn,
+  turnRequest,
+  canMove,
+  notConnected,
+  type TurnRequest,
+  type GrantedAttempt,
+  type TurnAnswered,
+} from './turn-attempt.ts';
 import { TurnSides, type TurnSide } from './turn-sides.ts';
 import { Turn } from './turn.ts';
 

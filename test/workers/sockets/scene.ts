@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, expect, onTestFinished, vi } from 'vitest';
-import { openSockets } from '../../../src/call/answer/open-sockets.ts';
+import { openSockets } from '../../../src/call/answer/session.ts';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { NO_COOLDOWN, nothingLeaks, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
