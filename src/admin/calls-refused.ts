@@ -174,7 +174,7 @@ function judgeOf(
   return ([caller, upstreamId, model]) => {
     const key = keys.get(caller) ?? null;
     if (key === null && hashes.has(caller)) return { reason: 'key_invalid', group: null };
-    // `lockout.ts` covers callers without a gateway key, because the directory knows more about them.
+    // `change.ts` covers callers without a gateway key, because the directory knows more about them.
     const refused = key === null ? null : refusedKey(key, hashes.get(caller) ?? null);
     if (refused !== null) return { reason: 'key_invalid', group: null };
     const upstream = upstreams.get(upstreamId);

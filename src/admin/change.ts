@@ -1,13 +1,10 @@
-import { etag, invalid } from './route.ts';
-import { ProblemError } from './problem.ts';
-import { lockoutWarnings } from './lockout.ts';
-import type { AdminContext } from './context.ts';
-import {
-  type LastHourEffect,
-  NOTHING_REFUSED,
-  refusalWarnings,
-  refusedOrNothing,
-} from './calls-refused.ts';
+import type { Config } from '../contract/config/config.ts';
+import { KEYLESS_KEPT_MS, type KeylessCaller } from '../contract/reasons.ts';
+import { plural } from '../core/words/figures.ts';
+import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
+import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { requiresKey } from '../routing/key-access.ts';
+import { resolveUpstreams } from '../routing/upstreams.ts';
 import {
   membersWithoutSecret,
   refusedSecrets,
@@ -15,21 +12,93 @@ import {
   withoutSecret,
 } from '../runtime/secrets.ts';
 import { listItems } from '../runtime/header-value.ts';
-import { resolveUpstreams } from '../routing/upstreams.ts';
-import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import { type Env, directoryOf, jurisdictionOf } from '../env.ts';
 import type {
   TemporaryField,
   TemporaryOrder,
   ConfigSnapshot,
 } from '../contract/rpc/directory-rpc.ts';
-import type { Config } from '../contract/config/config.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
-import { readOwnDocument } from '../config/own-config.ts';
+import { readOwnDocument, foreignFieldOf } from '../config/own-config.ts';
 import type { FieldError } from '../config/field-error.ts';
 import { rankErrors } from '../config/check/groups.ts';
-import { ownKeyWarnings } from '../config/check/access.ts';
-import { type CheckOptions, checkConfig } from '../config/check-config.ts';
+import { ownKeyWarnings, closedLeaseWarnings, leaseUsageWarnings } from '../config/check/access.ts';
+import { checkConfig, type CheckOptions } from '../config/check-config.ts';
+import { networkWarnings, socketWarnings } from '../config/check/upstreams.ts';
+import { etag, invalid } from './route.ts';
+import { ProblemError, type AdminContext } from './context.ts';
+import {
+  NOTHING_REFUSED,
+  refusalWarnings,
+  refusedOrNothing,
+  type LastHourEffect,
+} from './calls-refused.ts';
+
+/** Changes of the configuration through the admin API, and warnings about callers that a change would lock out. */
+
+/** Maximum number of upstreams in a warning. */
+const NAMED_MAX = 5;
+
+/** Returns callers without a gateway key whose calls were served within the last hour. */
+export function keylessCallers(env: Env): Promise<KeylessCaller[]> {
+  return directoryOf(env).keyless(Date.now() - KEYLESS_KEPT_MS);
+}
+
+/** Returns the upstreams that need a gateway key in a configuration, and did not in the one before. */
+function closedBy(before: Config, config: Config): ReadonlySet<string> {
+  const open = [...resolveUpstreams(before, BUILT_IN_UPSTREAMS).values()]
+    .filter((upstream) => !requiresKey(before, upstream))
+    .map(({ id }) => id);
+  const now = resolveUpstreams(config, BUILT_IN_UPSTREAMS);
+  return new Set(
+    open.filter((id) => {
+      const upstream = now.get(id);
+      return upstream !== undefined && requiresKey(config, upstream);
+    }),
+  );
+}
+
+/** Returns the callers that a change locks out, because it requires a gateway key. */
+export function lockedOut(
+  callers: readonly KeylessCaller[],
+  before: Config,
+  config: Config,
+): KeylessCaller[] {
+  const closed = closedBy(before, config);
+  return callers.filter(({ upstream }) => closed.has(upstream));
+}
+
+/** Warns about a change that locks out callers of the last hour. */
+async function lockoutWarnings(env: Env, before: Config, config: Config): Promise<string[]> {
+  // Most changes lock out no callers, and need no request.
+  if (closedBy(before, config).size === 0) return [];
+  try {
+    const out = lockedOut(await keylessCallers(env), before, config);
+    return out.length === 0 ? [] : [lockoutText(out)];
+  } catch {
+    return [
+      'This change requires a gateway key from callers that needed none. The callers of the last hour without a key could not be counted. `GET /keyless-callers` lists them.',
+    ];
+  }
+}
+
+function lockoutText(out: readonly KeylessCaller[]): string {
+  const { callers, calls } = sumOf(out);
+  const byUpstream = [...Map.groupBy(out, ({ upstream }) => upstream)];
+  const named = byUpstream
+    .slice(0, NAMED_MAX)
+    .map(([id, those]) => `\`${id}\` (${plural(sumOf(those).callers, 'caller')})`);
+  const more = byUpstream.length - named.length;
+  return (
+    `Callers without a gateway key will be rejected with \`key_missing\`: ${plural(callers, 'caller')} with ${plural(calls, 'call')} ` +
+    `within the last hour, at ${named.join(', ')}${more > 0 ? ` and ${plural(more, 'other upstream')}` : ''}. ` +
+    'To move them one by one, set `require_key: false`, give them keys, and remove the setting when `GET /keyless-callers` is empty.'
+  );
+}
+
+/** Counts callers and their calls. A provider key at two upstreams counts twice. */
+export function sumOf(callers: readonly KeylessCaller[]): { callers: number; calls: number } {
+  return { callers: callers.length, calls: callers.reduce((sum, { calls }) => sum + calls, 0) };
+}
 
 /** Maximum rounds of read, edit and replace if concurrent changes interfere. */
 const ATTEMPTS = 5;
@@ -157,7 +226,7 @@ export async function tryEdit({ env }: AdminContext, edit: Edit): Promise<Change
 }
 
 /** Returns the settings of this deployment that restrict upstreams and locations. */
-export function checkOptionsOf(env: Env): CheckOptions {
+function checkOptionsOf(env: Env): CheckOptions {
   return {
     privateUpstreams: env.PRIVATE_UPSTREAMS === 'allow',
     jurisdiction: jurisdictionOf(env),
@@ -276,4 +345,38 @@ export async function currentSnapshot(env: Env): Promise<ConfigSnapshot> {
     throw new ProblemError(503, 'The directory returned no configuration. Retry later.');
   }
   return snapshot;
+}
+
+interface ImportEdit {
+  readonly edit: Edit;
+  readonly warningsOf: (changed: ChangeResult) => string[];
+}
+
+const FOREIGN =
+  'belongs to the configuration of another gateway or agent, which the admin API does not convert; run ' +
+  '`headgate apply FILE`, or import it on the page Import / export of the dashboard';
+
+/**
+ * Creates the edit that replaces the whole configuration by a document, and the function that returns its warnings. The
+ * document may omit the admin keys to keep them.
+ */
+export function importEdit(document: unknown): ImportEdit {
+  const foreign = foreignFieldOf(document);
+  if (foreign !== null) throw invalid([{ path: foreign, message: FOREIGN }]);
+  const read = readOwnDocument(document);
+  if (!read.ok) throw invalid(read.errors);
+  const { config: wanted, notes } = read;
+  const isWithAdminKeys = 'admin_keys' in Object(document);
+  return {
+    edit: {
+      action: 'config: import',
+      next: (present) => (isWithAdminKeys ? wanted : { ...wanted, admin_keys: present.admin_keys }),
+    },
+    warningsOf: ({ before, config, warnings }) => [
+      ...notes,
+      ...closedLeaseWarnings(document, before, config),
+      ...warnings,
+      ...[networkWarnings, socketWarnings, leaseUsageWarnings].flatMap((of) => of(config)),
+    ],
+  };
 }

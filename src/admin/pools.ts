@@ -11,8 +11,7 @@ import { ownPool } from '../routing/pool.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { askPools, readDirectory, type PoolReply, type Directory } from '../overview/pools.ts';
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
-import type { AdminContext } from './context.ts';
-import { ProblemError } from './problem.ts';
+import { ProblemError, type AdminContext } from './context.ts';
 
 /** Returns the pools of a group. Throws if there is no such group. */
 export function requirePools(directory: Directory, name: string): Directory['pools'] {

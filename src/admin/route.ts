@@ -16,9 +16,8 @@ import type { AdminRole } from '../contract/config/keys.ts';
 import type { Frozen } from '../contract/shared-shapes.ts';
 import { unsupportedBody } from '../runtime/origin.ts';
 import { BODY_BROKEN, readOwnBody } from '../upstream/body/bytes.ts';
-import { requireRole } from './access/actor.ts';
-import type { AdminApp, AdminContext } from './context.ts';
-import { ProblemError } from './problem.ts';
+import { requireRole } from './access.ts';
+import { ProblemError, type AdminApp, type AdminContext } from './context.ts';
 
 /** Method, and path below `/admin/api`, such as `GET /groups/{name}`. */
 type RouteAddress = `${'GET' | 'PUT' | 'PATCH' | 'POST' | 'DELETE'} /${string}`;

@@ -15,8 +15,8 @@ import { howToSet, readSecret, secretFault, isSameHash, secretHash } from '../ru
 import { POOL_IDLE_MS, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { ATTENTION_RULES } from '../contract/status-words.ts';
 import { attentionFrom } from '../overview/all-groups.ts';
-import { refuseBlocked, slowDown } from '../admin/access/attempts.ts';
-import { ProblemError, problemResponse } from '../admin/problem.ts';
+import { refuseBlocked, slowDown } from '../admin/access.ts';
+import { ProblemError, problemResponse } from '../admin/context.ts';
 
 /**
  * `GET /metrics`: the samples of all pools in the text format of Prometheus. Families that are not the value of one row

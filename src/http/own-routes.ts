@@ -12,7 +12,7 @@ import {
   readSecret,
 } from '../runtime/secrets.ts';
 import { isolateConfig } from '../config/isolate-config.ts';
-import { ProblemError, problemResponse } from '../admin/problem.ts';
+import { ProblemError, problemResponse } from '../admin/context.ts';
 import { reportEnd } from '../call/answer/end-run.ts';
 import { unsupportedBody } from '../runtime/origin.ts';
 import { isSigned } from '../runtime/webhook.ts';

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { directoryOf, type Env } from '../env.ts';
-import { ProblemError, problemResponse } from '../admin/problem.ts';
+import { ProblemError, problemResponse } from '../admin/context.ts';
 import type { CallerStatus, CallerGroup } from '../contract/caller-api.ts';
 import { REFUSALS_KEPT_MS, type ErrorReply } from '../contract/reasons.ts';
 import { EachSecond, steadyClock, within } from '../runtime/async.ts';

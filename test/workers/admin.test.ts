@@ -2,7 +2,7 @@
 import { env as bindings, exports } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { directoryOf, type Env } from '../../src/env.ts';
-import { createAdminRoutes } from '../../src/admin/admin-routes.ts';
+import { createAdminRoutes } from '../../src/admin/routes.ts';
 import { importForeign } from './support/worker.ts';
 
 // The test pool types its bindings and exports by a generated file that this project does not keep.

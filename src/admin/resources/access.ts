@@ -2,11 +2,16 @@ import * as z from 'zod';
 import { keyParams, newSecret, secretField } from './keys.ts';
 import { changedSchema, instant, pageByName, pageOf, pageQuery } from '../shapes.ts';
 import { check, route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
-import type { Actor } from '../context.ts';
+import { ProblemError, type Actor } from '../context.ts';
 import { changeConfig, currentSnapshot, inEntry } from '../change.ts';
-import { closeSession, openSession, requireOwnOrigin } from '../access/session.ts';
-import { checkToken, isLive, requireOpen } from '../access/actor.ts';
+import {
+  closeSession,
+  openSession,
+  requireOwnOrigin,
+  checkToken,
+  isLive,
+  requireOpen,
+} from '../access.ts';
 import { gatewayKeyHash } from '../../runtime/secrets.ts';
 import { directoryOf } from '../../env.ts';
 import { ADMIN_ROLES, adminKeyDocumentSchema, adminKeySchema } from '../../contract/config/keys.ts';

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
-import type { AdminContext } from '../context.ts';
-import { requireRole } from '../access/actor.ts';
+import { ProblemError, type AdminContext } from '../context.ts';
+import { requireRole } from '../access.ts';
 import { feedOf } from '../../env.ts';
 
 const EVENTS = `Server-sent events with JSON data. \`snapshot\` comes first, and equals the response of \`GET /status\`.

@@ -10,9 +10,8 @@ import {
   pageQuery,
 } from '../shapes.ts';
 import { check, madeOr, route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
+import { ProblemError, type AdminContext } from '../context.ts';
 import { noAutoGroup, noGroup, poolsOf } from '../pools.ts';
-import type { AdminContext } from '../context.ts';
 import {
   type Edit,
   changeConfig,

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { fromInstant, groupParams, instant, toInstant } from '../shapes.ts';
 import { invalid, route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
+import { ProblemError } from '../context.ts';
 import { requirePools, unreachable } from '../pools.ts';
 import {
   type Marker,

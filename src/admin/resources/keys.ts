@@ -8,18 +8,19 @@ import {
   pageQuery,
 } from '../shapes.ts';
 import { check, route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
+import { ProblemError, type AdminContext } from '../context.ts';
 import { poolsOf } from '../pools.ts';
-import { keylessCallers, lockedOut, sumOf } from '../lockout.ts';
-import type { AdminContext } from '../context.ts';
 import {
-  type Edit,
+  keylessCallers,
+  lockedOut,
+  sumOf,
   changeConfig,
   currentSnapshot,
   inEntry,
   mergePatch,
   requireSameName,
   withEntry,
+  type Edit,
 } from '../change.ts';
 import { plannedSchema, previewOf } from '../change-preview.ts';
 import { gatewayKeyHash } from '../../runtime/secrets.ts';

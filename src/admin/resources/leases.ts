@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import { groupName, groupParams } from '../shapes.ts';
 import { route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
+import { ProblemError, type AdminContext } from '../context.ts';
 import { askGroup, requirePools, unreachable } from '../pools.ts';
-import type { AdminContext } from '../context.ts';
 import { note } from '../change.ts';
 import { waitingElsewhere, mayWaitElsewhere } from '../../overview/all-groups.ts';
 import { type Directory, askAwake, askPools, readDirectory } from '../../overview/pools.ts';

@@ -3,9 +3,8 @@ import { reported, rollbackSchema, rollbackTarget } from './versions.ts';
 import { groupEdit, patching, putting, requireGroup } from './groups.ts';
 import { groupParams, mergePatchSchema } from '../shapes.ts';
 import { check, readDocument, route } from '../route.ts';
-import { importEdit } from '../import-edit.ts';
+import { importEdit, tryEdit } from '../change.ts';
 import type { AdminContext } from '../context.ts';
-import { tryEdit } from '../change.ts';
 import {
   effectOf,
   effectSchema,

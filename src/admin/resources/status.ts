@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import { groupParams } from '../shapes.ts';
 import { route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
+import { ProblemError, type AdminContext } from '../context.ts';
 import { requirePools } from '../pools.ts';
-import type { AdminContext } from '../context.ts';
 import { steadyClock } from '../../runtime/async.ts';
 import { isolateId } from '../../runtime/deployment.ts';
 import type { PlacedPool } from '../../routing/pool.ts';

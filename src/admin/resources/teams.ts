@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { changedSchema, mergePatchSchema, pageByName, pageOf, pageQuery } from '../shapes.ts';
 import { check, madeOr, route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
-import type { AdminContext } from '../context.ts';
+import { ProblemError, type AdminContext } from '../context.ts';
 import {
   type Edit,
   changeConfig,

@@ -10,8 +10,7 @@ import {
 } from '../upstream-view.ts';
 import { changedSchema, mergePatchSchema, pageByName, pageOf, pageQuery } from '../shapes.ts';
 import { check, madeOr, route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
-import type { AdminContext } from '../context.ts';
+import { ProblemError, type AdminContext } from '../context.ts';
 import { changeConfig, inEntry, mergePatch, requireSameName, withEntry } from '../change.ts';
 import { readDirectory } from '../../overview/pools.ts';
 import { upstreamSchema, type UpstreamConfig } from '../../contract/config/upstream.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { changedConfigSchema } from '../shapes.ts';
 import { invalid, route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
+import { ProblemError } from '../context.ts';
 import { type Edit, changeConfig, currentSnapshot } from '../change.ts';
 import { settingsOf } from '../../routing/implied-groups.ts';
 import { type Env, directoryOf } from '../../env.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { changedSchema } from '../shapes.ts';
 import { invalid, route } from '../route.ts';
-import { ProblemError } from '../problem.ts';
+import { ProblemError } from '../context.ts';
 import { changeConfig, currentSnapshot, note } from '../change.ts';
 import { testWebhook, webhookDependencies } from '../../runtime/webhook.ts';
 import { secretFault } from '../../runtime/secrets.ts';

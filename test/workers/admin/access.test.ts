@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { openApiDocument } from '../../../dashboard/api-docs/openapi.ts';
 import { ADMIN_ROLES, type AdminRole } from '../../../src/contract/config/keys.ts';
 import { directoryOf, type Env } from '../../../src/env.ts';
-import { createAdminRoutes } from '../../../src/admin/admin-routes.ts';
+import { createAdminRoutes } from '../../../src/admin/routes.ts';
 import { env, worker } from '../support/worker.ts';
 import { asAdmin, bodyOf, clientOf, clientWith } from './ask.ts';
 

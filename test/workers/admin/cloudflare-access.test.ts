@@ -3,7 +3,7 @@
 import { sign } from 'hono/jwt';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Env } from '../../../src/env.ts';
-import { createAdminRoutes } from '../../../src/admin/admin-routes.ts';
+import { createAdminRoutes } from '../../../src/admin/routes.ts';
 import { env } from '../support/worker.ts';
 
 const AUD = 'a'.repeat(64);

@@ -6,7 +6,7 @@ import { openApiDocument } from '../../../dashboard/api-docs/openapi.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { poolOf } from '../../../src/routing/pool.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
-import { createAdminRoutes } from '../../../src/admin/admin-routes.ts';
+import { createAdminRoutes } from '../../../src/admin/routes.ts';
 import { request } from '../support/pool.ts';
 import { env, worker } from '../support/worker.ts';
 import { asAdmin } from './ask.ts';
