@@ -7,7 +7,7 @@ import {
   type TicketId,
 } from './words/ids.ts';
 import { LEASE_TTL_MS } from './words/settings.ts';
-import type { LeaseRecord } from './words/lease.ts';
+import type { LeaseRecord } from './words/ticket.ts';
 import type { KeeperReport } from './parts/prefetches.ts';
 import { keepProbes } from './parts/breaker.ts';
 import { chargeRest } from './parts/spend.ts';

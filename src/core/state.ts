@@ -6,9 +6,8 @@ import {
   type MemberId,
   type TicketId,
 } from './words/ids.ts';
-import type { NestedLease } from './words/lease.ts';
+import type { NestedLease, Holder, Lane, Reserved, Ticket } from './words/ticket.ts';
 import { BREAKER_DEFAULTS, type GroupSettings, type MemberSettings } from './words/settings.ts';
-import type { Holder, Lane, Reserved, Ticket } from './words/ticket.ts';
 import type { Accounts } from './parts/accounts.ts';
 import { nothingAhead, type Ahead, type GuessRates } from './parts/demand.ts';
 import { noteRun, type Affinity, type RepeatRefusals } from './parts/affinity.ts';

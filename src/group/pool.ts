@@ -1,19 +1,36 @@
+import {
+  memberId,
+  ticketOf,
+  instant,
+  type LeaseId,
+  type MemberId,
+  type TicketId,
+  type InstantMs,
+} from '../core/words/ids.ts';
+import type { CallFilter, CorrectedSpend, SpendCorrection } from '../contract/rpc/group-rpc.ts';
+import { allLedgers, type GroupState } from '../core/state.ts';
+import { correctionsOf, spentIn, type NewCorrection, type Period } from '../core/parts/spend.ts';
+import type { Holder, Lane } from '../core/words/ticket.ts';
 import { isOfProviderKey, isVerifiedLater } from '../contract/pool-name.ts';
 import { countsUntil, isCovered, markOf } from '../core/parts/bound.ts';
 import { rateRooms } from '../core/parts/rates.ts';
 import { recover } from '../core/recover.ts';
 import { endGapMs } from '../core/estimate.ts';
 import { queueLength } from '../core/parts/queue.ts';
-import type { GroupState } from '../core/state.ts';
 import { wantsAnswer } from '../core/upstream-signals.ts';
-import { instant, type InstantMs } from '../core/words/ids.ts';
 import { checkMark, slotsHeld } from '../core/stats.ts';
 import { PREFETCH_RENEW_EVERY_MS } from '../core/words/settings.ts';
 import type { Env } from '../env.ts';
 import { windowMsOf } from '../runtime/deployment.ts';
 import { Timers } from '../runtime/async.ts';
-import { AcquireCalls, HandOver, LeasesById } from './acquire-calls.ts';
+import { CostView, PoolView } from './observe/pool-view.ts';
+import { LimitsSeen } from './observe/limit-status.ts';
+import { Observation } from './observe/observation.ts';
 import { Batch } from './batch.ts';
+import { DirectoryLink } from './directory-link.ts';
+import { ParkedAcquires, Renewals, waitersMax } from './parked.ts';
+import { Shell } from './shell.ts';
+import { AcquireCalls, HandOver, LeasesById } from './acquire-calls.ts';
 import { BoundStore, CostRows } from './bound-store.ts';
 import {
   callLogOf,
@@ -22,18 +39,138 @@ import {
   warningBoundsOf,
   type PoolIdentity,
 } from './definition.ts';
-import { DirectoryLink } from './directory-link.ts';
 import { EffectRunner, RowWriter, type GrantedReply } from './effects.ts';
 import { Idleness, isInUse, Presence } from './idleness.ts';
 import { firstAttachment, type VerificationHost } from './lease-handle.ts';
 import { Leases, Prefetches, PoolVerification } from './leases.ts';
-import { CostView, PoolView } from './observe/pool-view.ts';
-import { LimitsSeen } from './observe/limit-status.ts';
-import { Observation } from './observe/observation.ts';
-import { Operator } from './operator.ts';
-import { ParkedAcquires, Renewals, waitersMax } from './parked.ts';
 import { Removal, GroupStore, Tables } from './store.ts';
-import { Shell } from './shell.ts';
+
+/** A pool and its parts, and what operators do to it. */
+
+/** The operators' side of a pool. An action is reported as done once no reset can undo it. */
+class Operator {
+  readonly #shell: Shell;
+  readonly #batch: Batch;
+  readonly #parked: ParkedAcquires;
+
+  readonly #link: DirectoryLink;
+
+  constructor(shell: Shell, batch: Batch, parked: ParkedAcquires, link: DirectoryLink) {
+    this.#shell = shell;
+    this.#batch = batch;
+    this.#parked = parked;
+    this.#link = link;
+  }
+
+  async revoke(id: LeaseId): Promise<boolean> {
+    this.#shell.apply({ kind: 'revoke', leaseId: id });
+    const isRevoking = this.#shell.state.leases.get(id)?.phase === 'revoking';
+    await this.#batch.written();
+    return isRevoking;
+  }
+
+  /** Revokes the slots of all matching calls. Returns their tickets. */
+  async revokeAll(filter: CallFilter, isDry: boolean): Promise<string[]> {
+    const matched = [...this.#shell.state.leases.values()]
+      .filter(({ phase, holder }) => phase === 'held' && matches(holder, filter))
+      .map(({ id }) => id);
+    const tickets = matched.map(ticketOf);
+    if (isDry) return tickets;
+    for (const id of matched) this.#shell.apply({ kind: 'revoke', leaseId: id });
+    await this.#batch.written();
+    return tickets;
+  }
+
+  /** Removes all matching calls from the queue. Returns their tickets. */
+  dismissAll(filter: CallFilter, isDry: boolean): string[] {
+    const matched = [...this.#shell.state.queue.byTicket.values()]
+      .filter(({ ticket }) => matches(ticket.holder, filter))
+      .map(({ ticket }) => ticket.id);
+    if (!isDry) for (const id of matched) this.dismiss(id);
+    return matched;
+  }
+
+  /** Corrects the spend of a budget, once for each id. Returns null if there is no such member. */
+  async correctSpend(wanted: NewCorrection): Promise<CorrectedSpend | null> {
+    // A pool that rests or was never called may not know its members yet.
+    if (wanted.member !== null) await this.#link.catchUp();
+    this.#shell.apply({ kind: 'correct_spend', correction: wanted });
+    await this.#batch.written();
+    const correction = this.#correction(wanted.id);
+    return correction === null ? null : this.#corrected(correction);
+  }
+
+  /** Undoes a correction. Returns null if there is none with that id. */
+  async undoCorrection(id: string): Promise<CorrectedSpend | null> {
+    const before = this.#correction(id);
+    if (before === null) return null;
+    this.#shell.apply({ kind: 'undo_correction', id });
+    await this.#batch.written();
+    return this.#corrected(this.#correction(id) ?? before);
+  }
+
+  /** Lists the corrections of the budgets of the group and its members, latest first. */
+  corrections(): readonly SpendCorrection[] {
+    return allLedgers(this.#shell.state)
+      .flatMap(({ controls }) => correctionsOf(controls.spend))
+      .toSorted((a, b) => b.at - a.at)
+      .map((each) => structuredClone(each));
+  }
+
+  #correction(id: string): SpendCorrection | null {
+    return this.corrections().find((each) => each.id === id) ?? null;
+  }
+
+  #corrected(correction: SpendCorrection): CorrectedSpend {
+    const { state } = this.#shell;
+    const { member } = correction;
+    const { controls } = (member === null ? null : state.members.get(memberId(member))) ?? state;
+    const now = this.#shell.now();
+    const of = (period: Period): number => spentIn(controls.spend.total, period, now);
+    return { correction, spent: { hour: of('hour'), day: of('day'), month: of('month') } };
+  }
+
+  async relearn(): Promise<void> {
+    this.#shell.apply({ kind: 'relearn' });
+    await this.#batch.written();
+  }
+
+  /** Ends the ejection of a member. Returns false if there is no such member. */
+  async bringBack(member: MemberId): Promise<boolean> {
+    // A pool that rests or was never called may not know its members yet, nor that the member is enabled.
+    await this.#link.catchUp();
+    this.#shell.apply({ kind: 'bring_back', member });
+    await this.#batch.written();
+    return this.#shell.state.settings.members.some(({ id }) => id === member);
+  }
+
+  /** Waiters are never stored, so this waits for no write. */
+  promote(id: TicketId, lane: Lane | null, toFront: boolean): boolean {
+    const waits = this.#waits(id);
+    this.#shell.apply({ kind: 'promote', ticketId: id, lane, toFront });
+    return waits;
+  }
+
+  dismiss(id: TicketId): boolean {
+    if (!this.#waits(id)) return false;
+    this.#parked.dismiss(id);
+    this.#shell.apply({ kind: 'cancel', ticketId: id });
+    return true;
+  }
+
+  #waits(id: TicketId): boolean {
+    return this.#shell.state.queue.byTicket.has(id);
+  }
+}
+
+function matches(holder: Holder, { tenant, agent, model, upstream }: CallFilter): boolean {
+  return (
+    (tenant === undefined || holder.tenant === tenant) &&
+    (agent === undefined || holder.agent === agent) &&
+    (model === undefined || holder.model === model) &&
+    (upstream === undefined || holder.upstream === upstream)
+  );
+}
 
 /**
  * One pool of slots: creates its parts and connects them. It is in its own object. An unverified pool of a self-hosted

@@ -7,8 +7,14 @@ import type { RateRoom } from '../../core/parts/rates.ts';
 import type { Claim } from '../../core/orphaned.ts';
 import type { HandedGroup } from '../../core/state.ts';
 import type { LeaseId, MemberId } from '../../core/words/ids.ts';
-import type { LeaseRecord, NestedLease } from '../../core/words/lease.ts';
-import type { Lane, Ticket, Reserved, Settlement } from '../../core/words/ticket.ts';
+import type {
+  LeaseRecord,
+  NestedLease,
+  Lane,
+  Ticket,
+  Reserved,
+  Settlement,
+} from '../../core/words/ticket.ts';
 import type {
   PoolPreview,
   PeriodCosts,

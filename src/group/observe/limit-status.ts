@@ -1,3 +1,4 @@
+import { MEMBER_GAUGES, type Figure, type GaugeRow } from '../../contract/gauges.ts';
 import type {
   PoolStatus,
   SpendStatus,
@@ -10,7 +11,6 @@ import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
 import { spentIn, type Spender } from '../../core/parts/spend.ts';
 import { configuredSlots, rateStatuses } from '../../routing/group-limits.ts';
 import { memberIdOf } from '../../contract/config/members.ts';
-import { MEMBER_GAUGES } from '../../contract/gauges.ts';
 import type { Member, Ledger } from '../../core/member.ts';
 import type { Outage } from '../../core/parts/pause.ts';
 import {
@@ -21,9 +21,44 @@ import {
 import type { LimitHint } from '../../core/words/signal.ts';
 import { limitOf, type Definition } from '../definition.ts';
 import { pauseOfMembers, pauseStatus, aboutOf } from './scope-status.ts';
-import { counterReader } from './counters.ts';
 
-/** The limits of a pool in its status: configured, learned, spent, and reported by the upstream. */
+/**
+ * The limits of a pool in its status: configured, learned, spent, and reported by the upstream. The counters that its
+ * status reads from the totals.
+ */
+
+type CounterRows = Readonly<Record<string, Pick<GaugeRow<string, string>, 'shape' | 'total'>>>;
+
+type Counters<Rows> = {
+  readonly [
+    Name in keyof Rows as Rows[Name] extends { readonly total: string } ? Name : never
+  ]: Figure<Rows[Name]>;
+};
+
+type TotalOf<Rows> = {
+  [Name in keyof Rows]: Rows[Name] extends { readonly total: infer Total extends string }
+    ? Total
+    : never;
+}[keyof Rows];
+
+type Tally = Readonly<Partial<Record<string, number>>>;
+
+/** Returns a function that reads the counters of a table of gauges from the totals of a pool or member. */
+export function counterReader<Rows extends CounterRows>(
+  rows: Rows,
+): (totals: Readonly<Record<TotalOf<Rows>, number | Tally>>) => Counters<Rows> {
+  const counted = Object.entries(rows).flatMap(([name, { total }]) =>
+    total === undefined ? [] : [[name, total as TotalOf<Rows>] as const],
+  );
+  return (totals) => {
+    const counters: Record<string, number | Tally> = {};
+    for (const [name, total] of counted) {
+      const value = totals[total];
+      counters[name] = typeof value === 'object' ? { ...value } : value;
+    }
+    return counters as Counters<Rows>;
+  };
+}
 
 /** Maximum keys and agents that are shown, those with the highest spend first. */
 const SPENDERS_SHOWN = 20;

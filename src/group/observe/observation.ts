@@ -16,7 +16,7 @@ import { isInUse } from '../idleness.ts';
 import type { IdleRow } from '../bound-store.ts';
 import { CallLog } from './call-log.ts';
 import { CallRows, HistoryRows } from './rows.ts';
-import { counterReader } from './counters.ts';
+import { counterReader } from './limit-status.ts';
 import { FeedLink } from './feed-link.ts';
 import { History, waitQuantiles } from './history.ts';
 import { Markers } from './markers.ts';

@@ -21,8 +21,7 @@ import { memberIdOf } from '../../contract/config/members.ts';
 import type { UpstreamCallCounts } from '../../core/parts/totals.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import type { Definition, PoolIdentity } from '../definition.ts';
-import { counterReader } from './counters.ts';
-import { limitStatus, membersStatus } from './limit-status.ts';
+import { counterReader, limitStatus, membersStatus } from './limit-status.ts';
 import { scopesStatus, shownScope } from './scope-status.ts';
 
 /** The status of a pool, its parts about stops and upstreams, and its view for callers. */

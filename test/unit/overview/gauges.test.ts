@@ -10,7 +10,7 @@ import type { PoolMetrics } from '../../../src/contract/rpc/feed-rpc.ts';
 import { emptyRates } from '../../../src/core/parts/rates.ts';
 import { emptyTotals } from '../../../src/core/parts/totals.ts';
 import { instant } from '../../../src/core/words/ids.ts';
-import { counterReader } from '../../../src/group/observe/counters.ts';
+import { counterReader } from '../../../src/group/observe/limit-status.ts';
 import { groupStatus } from '../../../src/overview/group-status.ts';
 import { joinRows } from '../../../src/overview/joins.ts';
 import { resting, untouched } from '../../../src/overview/unused-group.ts';
