@@ -1,4 +1,4 @@
-import type { UploadPace } from '../../upstream/transfer/upload-pace.ts';
+import type { UploadPace, PipeMetering } from '../../upstream/transfer/watched-pipe.ts';
 import { whenQuiet, type AbortSource } from '../../runtime/async.ts';
 import { fetchAnswer } from '../../upstream/transfer/fetch-answer.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/headers.ts';
@@ -6,7 +6,6 @@ import type { AnswerHeaders } from '../../contract/http.ts';
 import { REASONS } from '../../contract/reasons.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { HeldCall } from '../../upstream/transfer/held-call.ts';
-import type { PipeMetering } from '../../upstream/transfer/watched-pipe.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { formOf, StreamEnd } from '../../upstream/opening/opening-reader.ts';
 import { packingsOf } from '../../upstream/body/packing.ts';

@@ -1,4 +1,4 @@
-import { UploadPace, type UploadPaceOptions } from '../../upstream/transfer/upload-pace.ts';
+import { UploadPace, type UploadPaceOptions } from '../../upstream/transfer/watched-pipe.ts';
 import { PlainAbort, steadyClock, type AbortSource } from '../../runtime/async.ts';
 import { mayBeUrlencoded, bodyForm } from '../../upstream/body/content-type.ts';
 import { modelIn, type BodyProof } from '../../upstream/body/request-body.ts';

@@ -5,7 +5,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import type { OnSaturated } from '../../contract/config/members.ts';
 import { countsReports, countsTokens } from '../../routing/group-limits.ts';
 import { onSaturatedAt, type Placement } from '../../routing/placement.ts';
-import type { HoldLimits } from '../../upstream/transfer/upload-pace.ts';
+import type { HoldLimits } from '../../upstream/transfer/watched-pipe.ts';
 
 const DEFAULTS = groupSchema.parse({ name: 'defaults' });
 

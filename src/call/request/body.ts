@@ -11,7 +11,7 @@ import {
   type ReadLimits,
 } from '../../upstream/body/kept-body.ts';
 import { packingsOf, unpackWhole } from '../../upstream/body/packing.ts';
-import type { UploadPace } from '../../upstream/transfer/upload-pace.ts';
+import type { UploadPace } from '../../upstream/transfer/watched-pipe.ts';
 import { unprove, type OutgoingBody } from '../../upstream/body/request-body.ts';
 import type { AbortSource } from '../../runtime/async.ts';
 

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../contract/http.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { parseObject } from '../../upstream/json/parse-json.ts';
+import { parseObject } from '../../upstream/json/json-syntax.ts';
 import { codeOf, errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
 
 /** Frames of event streams in each dialect: the beginning of a stream that is kept alive, and errors. */

@@ -5,7 +5,7 @@ import type { ErrorReply } from '../../contract/reasons.ts';
 import type { RateRoom } from '../../core/parts/rates.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { CutReason } from '../../core/words/outcome.ts';
-import type { HoldLimits } from '../../upstream/transfer/upload-pace.ts';
+import type { HoldLimits } from '../../upstream/transfer/watched-pipe.ts';
 
 /** The results of a step, an attempt and a call, and the rejections that several steps use. */
 

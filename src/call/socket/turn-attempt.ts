@@ -8,7 +8,7 @@ import {
   type Frame,
   type CreateMessage,
 } from '../../upstream/socket/messages.ts';
-import { parseObject } from '../../upstream/json/parse-json.ts';
+import { parseObject } from '../../upstream/json/json-syntax.ts';
 import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import { CallBody, bodyBudget } from '../request/body.ts';
 import type { AuthenticatedCall } from '../request/call.ts';

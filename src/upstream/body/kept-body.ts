@@ -1,6 +1,6 @@
 import type { BodyBudget, Reservation } from './body-budget.ts';
 import { WHOLE_BYTES_MAX, type OutgoingBody } from './outgoing-body.ts';
-import type { UploadPace } from '../transfer/upload-pace.ts';
+import type { UploadPace } from '../transfer/watched-pipe.ts';
 import { pump, type Pump } from './pump.ts';
 import { renameModel } from './json-model-scan.ts';
 import type { AbortSource } from '../../runtime/async.ts';

@@ -1,5 +1,5 @@
 import type { Reservation } from './body-budget.ts';
-import type { UploadPace } from '../transfer/upload-pace.ts';
+import type { UploadPace } from '../transfer/watched-pipe.ts';
 import { pump, writePaced, type Pump, type WriteBody, type BodyWatch } from './pump.ts';
 import { bytesOf, joined } from './bytes.ts';
 

@@ -1,5 +1,5 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
-import type { UploadPace } from '../transfer/upload-pace.ts';
+import type { UploadPace } from '../transfer/watched-pipe.ts';
 import { bytesOf } from './bytes.ts';
 import type { BodyScan } from './encoded-scan.ts';
 import type { ScanState } from './model-scan.ts';

@@ -1,8 +1,7 @@
 import { mediaType } from '../../runtime/header-value.ts';
 import { joined } from '../body/bytes.ts';
-import { EventData, eventsIn } from '../events/event-data.ts';
-import { parseCutJson } from '../json/parse-json.ts';
-import { MessageJudge } from '../events/message-stream.ts';
+import { EventData, eventsIn, MessageJudge } from '../event-streams.ts';
+import { parseCutJson } from '../json/json-syntax.ts';
 import { PackedCopy, type Packing } from '../body/packing.ts';
 import { hasContent, judgeRecord, type Judgement } from './judge-record.ts';
 

@@ -1,5 +1,5 @@
-import { eventsIn } from '../events/event-data.ts';
-import { parseCutJson } from '../json/parse-json.ts';
+import { eventsIn } from '../event-streams.ts';
+import { parseCutJson } from '../json/json-syntax.ts';
 
 /**
  * Maximum bytes of a refusal's body that are read. The largest known one, Gemini's with its quota violations, has 3 KB.

@@ -1,8 +1,15 @@
 import type { LimitHint, RefusalKind } from '../../core/words/signal.ts';
 import type { ErrorFields } from './error-fields.ts';
 import { withoutQuoted } from './refusal-words.ts';
-import { amountsMs, clampDelay, clockMs, parseMs, parseResetMs, wordedMs } from './reset-time.ts';
-import { spokenTime } from './spoken-time.ts';
+import {
+  amountsMs,
+  clampDelay,
+  clockMs,
+  parseMs,
+  parseResetMs,
+  wordedMs,
+  spokenTime,
+} from './reset-time.ts';
 
 export interface DelaySources {
   readonly headers: Headers;

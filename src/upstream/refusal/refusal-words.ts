@@ -1,5 +1,5 @@
 import { mediaType } from '../../runtime/header-value.ts';
-import { parseCutJson } from '../json/parse-json.ts';
+import { parseCutJson } from '../json/json-syntax.ts';
 import type { ErrorFields } from './error-fields.ts';
 
 /**

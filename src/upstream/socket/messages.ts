@@ -1,11 +1,16 @@
 import { foldedName, isModelList, MODEL_BYTES_MAX } from '../body/model-scan.ts';
 import { KeyNames, textOf } from '../json/json-string.ts';
-import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-syntax.ts';
+import {
+  parseObject,
+  type JsonVisitor,
+  type ValueKind,
+  type WalkedValue,
+  type Want,
+} from '../json/json-syntax.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import { readErrorFields } from '../refusal/error-fields.ts';
 import { statusInside } from '../refusal/classify-refusal.ts';
 import { isId, runIn, type ReportedRun } from '../operation/runs.ts';
-import { parseObject } from '../json/parse-json.ts';
 
 /** Messages of WebSockets: their bytes, the models that they name, and those of the Responses API. */
 

@@ -1,8 +1,13 @@
 import type { CutReason, LeaseOutcome } from '../../core/words/outcome.ts';
 import { whenQuiet, type Schedule, type AbortSource } from '../../runtime/async.ts';
-import { BoundWatch, type TimeBound, type PipeMetering } from './watched-pipe.ts';
+import {
+  BoundWatch,
+  UploadPace,
+  type TimeBound,
+  type PipeMetering,
+  type HoldLimits,
+} from './watched-pipe.ts';
 import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
-import { UploadPace, type HoldLimits } from './upload-pace.ts';
 import { callerResponseHeaders } from './headers.ts';
 import { filterWhole } from '../usage/usage-drop.ts';
 import type { Judgement } from '../opening/judge-record.ts';

@@ -1,4 +1,4 @@
-import { EventData } from '../events/event-data.ts';
+import { EventData } from '../event-streams.ts';
 import { isLineEnd } from '../json/json-string.ts';
 import { KeptBytes } from '../body/bytes.ts';
 

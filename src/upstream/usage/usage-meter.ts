@@ -1,9 +1,8 @@
 import type { Dialect } from '../../contract/http.ts';
 import { mediaType } from '../../runtime/header-value.ts';
-import { EventData } from '../events/event-data.ts';
+import { EventData, MessageStream } from '../event-streams.ts';
 import { JsonWalk, type WalkOptions } from '../json/json-walk.ts';
 import { packingsOf, PackedCopy, type Packing } from '../body/packing.ts';
-import { MessageStream } from '../events/message-stream.ts';
 import type { ServiceTiers } from './tiers.ts';
 import type { TokenUsage } from './usage.ts';
 import { USAGE_VISITOR_KEYS, UsageVisitor } from './usage-visitor.ts';

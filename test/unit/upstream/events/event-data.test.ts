@@ -1,6 +1,6 @@
 // The one reader of server-sent events: their data, however a server writes it and wherever its bytes are cut.
 import { describe, expect, test } from 'vitest';
-import { EventData } from '../../../../src/upstream/events/event-data.ts';
+import { EventData } from '../../../../src/upstream/event-streams.ts';
 import { createUsageDrop } from '../../../../src/upstream/usage/usage-drop.ts';
 import { createUsageMeter } from '../../../../src/upstream/usage/usage-meter.ts';
 

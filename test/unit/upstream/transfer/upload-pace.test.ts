@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { onTimer, steadyClock } from '../../../../src/runtime/async.ts';
-import { UploadPace } from '../../../../src/upstream/transfer/upload-pace.ts';
+import { UploadPace } from '../../../../src/upstream/transfer/watched-pipe.ts';
 
 /** How long a caller may take to send, by a mocked clock. */
 const STALLED_MS = 10_000;
