@@ -87,7 +87,7 @@ const KEYS_TIMEOUT_MS = 5_000;
 type KeySet = ReturnType<typeof createLocalJWKSet>;
 
 /** This isolate's copy of the keys of one team. Plain data only, because requests cannot share promises. */
-let known: {
+let cached: {
   readonly team: string;
   readonly keys: JSONWebKeySet;
   readonly atMs: number;
@@ -138,22 +138,22 @@ async function verified(token: string, origin: string, audience: string) {
   try {
     return await check(KEYS_FRESH_MS);
   } catch (error) {
-    const knownForMs = steadyClock.now() - (known?.atMs ?? 0);
+    const knownForMs = steadyClock.now() - (cached?.atMs ?? 0);
     if (!(error instanceof JWKSNoMatchingKey) || knownForMs < KEYS_RETRY_MS) throw error;
   }
   return check(KEYS_RETRY_MS);
 }
 
 async function keysOf(team: string, freshMs: number): Promise<KeySet> {
-  if (known?.team === team && steadyClock.now() - known.atMs < freshMs) {
-    return createLocalJWKSet(known.keys);
+  if (cached?.team === team && steadyClock.now() - cached.atMs < freshMs) {
+    return createLocalJWKSet(cached.keys);
   }
   const answer = await within(KEYS_TIMEOUT_MS, fetch(`${team}/cdn-cgi/access/certs`));
   if (!answer.ok) throw new Error('The keys of Cloudflare Access could not be read.');
   const keys = (await answer.json()) as JSONWebKeySet;
   // It throws if they are malformed, so that only valid keys are cached.
   const set = createLocalJWKSet(keys);
-  known = { team, keys, atMs: steadyClock.now() };
+  cached = { team, keys, atMs: steadyClock.now() };
   return set;
 }
 

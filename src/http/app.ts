@@ -119,14 +119,14 @@ export const statusCors: Front = forConfigured([]);
  * so that browsers send neither cookies nor what Cloudflare Access stores for the host.
  */
 function forConfigured(allowHeaders: readonly string[]): Front {
-  const allowed = cors({
+  const withCors = cors({
     origin: (origin) => origin,
     allowMethods: ['GET', 'PUT', 'PATCH', 'POST', 'DELETE'],
     allowHeaders: [...allowHeaders],
     exposeHeaders: EXPOSED,
     maxAge: PREFLIGHT_S,
   });
-  return async (context, next) => ((await isConfigured(context)) ? allowed(context, next) : next());
+  return async (context, next) => ((await isConfigured(context)) ? withCors(context, next) : next());
 }
 
 async function isConfigured({ req, env, executionCtx }: Context<{ Bindings: Env }>) {

@@ -123,25 +123,25 @@ function builtFiles({ req }: Context): string {
 
 /** Redirects browsers to the icon of the page. They request `/favicon.ico` on any page. */
 export async function favicon(context: DashboardContext): Promise<Response> {
-  const html = await (await read(context, '/index.html'))?.text();
+  const html = await (await readBuilt(context, '/index.html'))?.text();
   const [, icon] = /href="(\/admin\/assets\/icon-[\w.-]+\.svg)"/.exec(html ?? '') ?? [];
   return icon === undefined ? context.body(null, 204) : context.redirect(icon);
 }
 
 async function builtFile(context: DashboardContext): Promise<Response> {
   const [, path = null, end = ''] = BUILT_FILE.exec(context.req.path) ?? [];
-  const file = path === null ? null : await read(context, path);
+  const file = path === null ? null : await readBuilt(context, path);
   if (file === null) return context.text('File not found.\n', 404);
   return answer(file, TYPES[end] ?? 'application/octet-stream', FOR_GOOD);
 }
 
 async function page(context: DashboardContext): Promise<Response> {
-  const file = await read(context, '/index.html');
+  const file = await readBuilt(context, '/index.html');
   if (file === null) return context.text(NOT_BUILT, 503);
   return answer(file, TYPES['html'] ?? '', 'no-cache');
 }
 
-function read({ env, req }: DashboardContext, path: string): Promise<Response | null> {
+function readBuilt({ env, req }: DashboardContext, path: string): Promise<Response | null> {
   return readAsset(env, path, req.header('if-none-match'));
 }
 

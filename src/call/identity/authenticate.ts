@@ -303,8 +303,8 @@ function signOf(
  * Identifies a key at an upstream together with how its account is found, because another method may find another
  * account.
  */
-function idOf({ id, accountBy }: Upstream, { fingerprint }: UpstreamKey): string {
-  return `${id} ${accountBy} ${fingerprint}`;
+function idOf({ id, accountBy }: Upstream, key: UpstreamKey): string {
+  return `${id} ${accountBy} ${key.fingerprint}`;
 }
 
 /** Names an account. Equal names at different upstreams are different accounts. */

@@ -268,16 +268,16 @@ interface Count {
   lastAt: number;
 }
 
-let counts = new Map<string, Map<string, Count>>();
+let keylessCounts = new Map<string, Map<string, Count>>();
 let callers = 0;
 
 /** A caller that is new here is reported soon, and its further calls within a minute. */
-const ofNew = new BehindCalls({ firstMs: 1_000, everyMs: 10_000, flush });
-const ofKnown = new BehindCalls({ firstMs: 1_000, everyMs: 60_000, flush });
+const ofNew = new BehindCalls({ firstMs: 1_000, everyMs: 10_000, flush: flushKeyless });
+const ofKnown = new BehindCalls({ firstMs: 1_000, everyMs: 60_000, flush: flushKeyless });
 
 const KNOWN_MAX = 2_000;
 
-const known = new BoundedSet<string>(KNOWN_MAX);
+const knownCallers = new BoundedSet<string>(KNOWN_MAX);
 
 export function noteIfKeyless(
   call: Pick<RefusedRequest, 'env' | 'ctx'>,
@@ -288,15 +288,15 @@ export function noteIfKeyless(
   const now = steadyClock.now();
   const { id } = located.upstream;
   const name = caller.fingerprint ?? 'anonymous';
-  const isNew = count(id, name, 1, now) && !known.has(`${id} ${name}`);
-  if (isNew) known.add(`${id} ${name}`);
+  const isNew = countKeyless(id, name, 1, now) && !knownCallers.has(`${id} ${name}`);
+  if (isNew) knownCallers.add(`${id} ${name}`);
   (isNew ? ofNew : ofKnown).soon(call, now);
 }
 
 /** Adds calls. Returns whether they are the first ones of the caller since the last flush. */
-function count(upstream: string, caller: string, calls: number, at: number): boolean {
-  const ofUpstream = counts.get(upstream) ?? new Map<string, Count>();
-  counts.set(upstream, ofUpstream);
+function countKeyless(upstream: string, caller: string, calls: number, at: number): boolean {
+  const ofUpstream = keylessCounts.get(upstream) ?? new Map<string, Count>();
+  keylessCounts.set(upstream, ofUpstream);
   let name = caller;
   let sum = ofUpstream.get(name);
   if (sum === undefined && callers >= CALLERS_MAX) {
@@ -313,9 +313,9 @@ function count(upstream: string, caller: string, calls: number, at: number): boo
   return false;
 }
 
-async function flush(env: Env): Promise<void> {
-  const taken = counts;
-  counts = new Map();
+async function flushKeyless(env: Env): Promise<void> {
+  const taken = keylessCounts;
+  keylessCounts = new Map();
   callers = 0;
   if (taken.size === 0) return;
   const rows: KeylessCaller[] = [...taken].flatMap(([upstream, ofUpstream]) =>
@@ -332,7 +332,7 @@ async function flush(env: Env): Promise<void> {
     logEvent('directory_unreachable', { error: String(error) });
     // They are sent with the next ones.
     for (const { upstream, caller, calls, last_at: at } of rows) {
-      count(upstream, caller ?? '', calls, Date.parse(at));
+      countKeyless(upstream, caller ?? '', calls, Date.parse(at));
     }
   }
 }
