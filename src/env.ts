@@ -84,7 +84,7 @@ export interface Env {
   readonly BODY_MEMORY_MIB?: string;
 }
 
-/** Variables for the location of objects. An empty one is ignored. `runtime/locations.ts` checks them. */
+/** Variables for the location of objects. An empty one is ignored. `runtime/deployment.ts` checks them. */
 export type LocationVariables = Pick<Env, 'JURISDICTION' | 'DIRECTORY_LOCATION'>;
 
 /** The jurisdiction of the deployment. null if it has none. */

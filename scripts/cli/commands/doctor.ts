@@ -19,7 +19,7 @@ const DETAIL_LENGTH_MAX = 300;
 /** Default data folder of `headgate serve`. */
 const DATA_FOLDER = '.headgate';
 
-/** First words of faults on the start page, as in `home.ts`. */
+/** First words of faults on the start page, as in `http/own-routes.ts`. */
 const IS_MISSING = /^(?:MISSING|UNUSABLE|DISABLED|UNREACHABLE)/;
 
 export interface DoctorOptions {
