@@ -126,7 +126,8 @@ function forConfigured(allowHeaders: readonly string[]): Front {
     exposeHeaders: EXPOSED,
     maxAge: PREFLIGHT_S,
   });
-  return async (context, next) => ((await isConfigured(context)) ? withCors(context, next) : next());
+  return async (context, next) =>
+    (await isConfigured(context)) ? withCors(context, next) : next();
 }
 
 async function isConfigured({ req, env, executionCtx }: Context<{ Bindings: Env }>) {

@@ -15,6 +15,6 @@ const ROWS: readonly Pick<GaugeRow, 'shape' | 'metric'>[] = [
 
 /** Every metric, once. Several rows may share one. */
 export const ALL_FAMILIES: readonly MetricFamily[] = [
-  ...Object.values(families),
+  ...Object.values(families).filter((one) => typeof one === 'object'),
   ...new Set(ROWS.flatMap(({ metric }) => metric ?? [])),
 ];
