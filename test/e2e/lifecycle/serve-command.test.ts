@@ -52,6 +52,7 @@ describe('a signal', () => {
     const { script, url } = await startServed('--config', await jsonFile(1));
     const calls = send(url, 3);
     await createAdmin(() => url, STAGE_TOKEN).untilGroup('practice', { in_use: 1, queued: 2 });
+    await until('the upstream has a call', () => upstream.stats().inFlight === 1);
     script.kill('SIGTERM');
     await script.untilPrinted(/SIGTERM: waiting for calls in flight/);
     const late = openCall(url, { method: 'GET', path: '/healthz' });
