@@ -3,7 +3,7 @@
  * It accepts the arguments of `vitest run`. Failures and counts are shown. All other output, such as expected
  * errors that the runtimes under test print, is written to a file.
  */
-import { createWriteStream, existsSync, statfsSync } from 'node:fs';
+import { createWriteStream, existsSync, readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { parseCLI, startVitest } from 'vitest/node';
@@ -14,7 +14,9 @@ process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/compiled')
 /** Objects under test write thousands of small files, which are cheaper in memory. */
 const MEMORY = '/dev/shm';
 const MEMORY_BYTES_MIN = 4e9;
-if (existsSync(MEMORY)) {
+/** Some tests install programs and run them. Containers often mount this folder so that nothing there can be run. */
+const FORBIDS_PROGRAMS = /^\S+ \/dev\/shm \S+ \S*noexec/m;
+if (existsSync(MEMORY) && !FORBIDS_PROGRAMS.test(readFileSync('/proc/mounts', 'utf8'))) {
   const { bavail, bsize } = statfsSync(MEMORY);
   if (bavail * bsize > MEMORY_BYTES_MIN) process.env['TMPDIR'] ??= MEMORY;
 }
