@@ -21,7 +21,7 @@ it.each([
   [
     'the rules of its groups are asked for',
     /\bcallRules\(/,
-    ['leases/plan-lease.ts', 'plan/plan.ts'],
+    ['leases/plan-lease.ts', 'plan/call-rules.ts', 'plan/plan.ts'],
   ],
   ['its body is given up', /\.discard\(/, ['request/body.ts']],
   ['its body is kept', /\bkeepBody\(/, ['request/body.ts']],
