@@ -248,6 +248,7 @@ describe('what it costs', () => {
       passTime(MINUTE_MS);
       await pool('minutes').status();
     }
+    await untilWrittenEmpty('minutes');
     await resetPool('minutes');
     expect(await rowsOf('minutes')).toBeLessThanOrEqual(4);
     expect(await find('minutes', { limit: 1_000 })).toHaveLength(180);
