@@ -177,8 +177,13 @@ export class CallLog {
   #dropWritten(): void {
     if (!this.#mayBeWritten) return;
     this.#mayBeWritten = false;
-    const until = this.#rows.writtenUntil() ?? -Infinity;
-    this.#lines = this.#lines.filter(({ at }) => at > until);
+    const last = this.#rows.last();
+    if (last === null) return;
+    // Of the calls that ended in its last millisecond, some may not be in the row.
+    const written = new Set(last.calls.map(({ lease }) => lease));
+    this.#lines = this.#lines.filter(
+      ({ at, lease }) => at > last.until || (at === last.until && !written.has(lease)),
+    );
   }
 
   #drop(): void {

@@ -60,14 +60,10 @@ export class CallRows {
     this.#last = sequence;
   }
 
-  /** Returns when the last written call ended, or null if none is written. */
-  writtenUntil(): number | null {
+  /** Returns the row that was written last, or null if none is written. */
+  last(): CallRow | null {
     const last = this.#findLast();
-    const [row] = this.#tables.read<{ until: number }>(
-      'SELECT until FROM call_log WHERE slot = ?',
-      Math.max(0, last) % CALL_ROWS_MAX,
-    );
-    return row?.until ?? null;
+    return this.#chunk(last, last, [])[0] ?? null;
   }
 
   /** Reads rows that begin before `toMs`, latest first. Only rows that contain one of the texts are read completely. */

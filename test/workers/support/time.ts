@@ -20,6 +20,11 @@ export function stopTime(): void {
   passTime(0);
 }
 
+/** Lets that clock run again. */
+export function resumeTime(): void {
+  stoppedAt = null;
+}
+
 /** Has no timer fire that is set from now on for longer than `ms`, until it is restored. */
 export function withoutLongTimers(longerThanMs: number): MockInstance {
   const real = globalThis.setTimeout;
