@@ -8,6 +8,7 @@ import { browser, stage } from './support/practice-stage.ts';
 it('the sign-in page takes the token, and refuses another with a word that helps', async () => {
   const page = await browser.open();
   await page.goto(`${stage.url()}/admin`);
+  await page.getByLabel('Token').waitFor();
   await expectAccessible(page);
   await page.getByLabel('Token').fill('guessed');
   await page.keyboard.press('Enter');
