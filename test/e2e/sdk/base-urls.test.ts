@@ -20,6 +20,9 @@ import { ROUTES, startStrictRoutes, type StrictRoutes } from '../support/strict-
 type BaseUrlsProvider = keyof typeof ROUTES;
 
 const KEY = 'sk-callers-own';
+// The SDK warns at each call of a model that it does not know.
+globalThis.AI_SDK_LOG_WARNINGS = false;
+
 const MODELS = { openai: 'gpt-4o', anthropic: 'claude-x', gemini: 'gemini-x' } as const;
 
 let url: string;
