@@ -99,7 +99,7 @@ describe('configuring', () => {
   });
 
   it('a change that came between what was shown and the yes is a conflict', async () => {
-    // A server that answers as Headgate does when somebody was faster.
+    // A server that responds as Headgate does after another change.
     const server = createServer((request, response) => {
       request.resume();
       const isPreview = request.url?.startsWith('/admin/api/config/preview') === true;
@@ -235,7 +235,7 @@ describe('configuring', () => {
   });
 });
 
-describe('whoever asks', () => {
+describe('credentials', () => {
   it('a token of the environment loses white space at its ends, and one with white space inside is refused', async () => {
     const ends = { HEADGATE_TOKEN: ` ${STAGE_TOKEN}\r\n`, HEADGATE_KEY: '' };
     expect((await headgate(['status'], { env: ends })).code).toBe(0);

@@ -250,7 +250,7 @@ describe('doctor', () => {
   });
 });
 
-describe('whoever asks', () => {
+describe('credentials', () => {
   it('a wrong token ends with 4 and is not repeated, wherever it stands', async () => {
     const env = { HEADGATE_TOKEN: 'hga_wrong-4711' };
     const wrong = await headgate(['status'], { env });

@@ -151,7 +151,7 @@ describe('a signal', () => {
   const send = (url: string, count: number): LifecycleOpenCall[] =>
     Array.from({ length: count }, (_, i) => openChat(url, { label: `call-${i}` }));
 
-  it('SIGTERM waits for nobody who has left before an answer, wherever the call was then', async () => {
+  it('SIGTERM does not wait for callers that disconnected before an answer, at any stage of a call', async () => {
     const { script, url } = await startServed('--drain-s', '600', '--config', await jsonFile(1));
     const admin = createAdmin(() => url, STAGE_TOKEN);
     const silent = { 'x-strict-first-byte-delay-ms': '600000' };
