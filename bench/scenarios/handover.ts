@@ -8,7 +8,7 @@ import { slowChatRequest } from '../support/wire.ts';
 import type { Bench, BenchScenario } from './scenario.ts';
 
 /** A slot that changes hands: gap at the upstream, in milliseconds, and as a multiple of HAProxy's in the same run. */
-const AIMS = { gapMs: 1.3, ofHaproxy: 3 };
+const AIMS = { gapMs: 1.2, ofHaproxy: 4 };
 
 /** One holds the slot, and the others wait for it. */
 const CALLERS = 3;
