@@ -17,9 +17,9 @@ const TOKENS_MAX = 10_000_000;
 const tokens = count.max(TOKENS_MAX);
 const name = z.string().min(1).max(256);
 
-/** Maximum length of a ticket that a client sends. Headgate's tickets are far shorter. */
-export const TICKET_LENGTH_MAX = 8_192;
-const token = z.string().min(1).max(TICKET_LENGTH_MAX);
+/** Maximum length of a lease or a ticket. Both name all members that have refused the call. */
+export const TOKEN_LENGTH_MAX = 16_384;
+const token = z.string().min(1).max(TOKEN_LENGTH_MAX);
 
 const instant = z
   .union([z.number(), z.string()])

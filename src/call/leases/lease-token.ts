@@ -1,5 +1,5 @@
 import type { GroupConfig } from '../../contract/config/config.ts';
-import { TICKET_LENGTH_MAX, type LeaseRequestBody } from '../../contract/caller-api.ts';
+import { TOKEN_LENGTH_MAX, type LeaseRequestBody } from '../../contract/caller-api.ts';
 import type { LeaseRef, PoolRef } from '../../contract/rpc/group-rpc.ts';
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import type { PastAttempts } from '../attempts/call-attempts.ts';
@@ -95,12 +95,6 @@ function ownOf<T extends TokenHistory>(opened: unknown, caller: string): T | nul
 /** The kind is signed too, so that one token is never accepted as the other. */
 type TokenKind = 'lease' | 'ticket';
 
-/** Maximum lengths. A lease token has the names that the caller chose once per pool. */
-const LENGTH_MAX: Readonly<Record<TokenKind, number>> = {
-  lease: 16_384,
-  ticket: TICKET_LENGTH_MAX,
-};
-
 /** Deployments have one key, tests a few. */
 const KEYS_MAX = 10;
 
@@ -126,7 +120,7 @@ async function sealToken(
 
 /** Reads a token that was written here. null if it was not, or it is of another kind. */
 async function openToken(fingerprintKey: string, kind: TokenKind, token: string): Promise<unknown> {
-  if (token.length > LENGTH_MAX[kind]) return null;
+  if (token.length > TOKEN_LENGTH_MAX) return null;
   const macAt = token.lastIndexOf('.');
   const packedAt = token.lastIndexOf('.', macAt - 1);
   if (packedAt < 1) return null;

@@ -12,9 +12,14 @@ const FAILED = { status: 500, error: 'broken' };
 type MembersAtFields = Parameters<typeof group>[2];
 
 /** A group whose members are at this many upstreams. */
-async function membersAt(name: string, count: number, more: MembersAtFields = {}): Promise<void> {
+async function membersAt(
+  name: string,
+  count: number,
+  more: MembersAtFields = {},
+  nameOf = (upstream: string): string => upstream,
+): Promise<void> {
   const ids = Array.from({ length: count }, (_, at) => `${name}-${at}`);
-  const members = ids.map((upstream) => ({ name: upstream, upstream }));
+  const members = ids.map((upstream) => ({ name: nameOf(upstream), upstream }));
   await limitTo([group(name, 9, { members, ...more })], {
     upstreams: ids.map((id) => ({ id, base_url: `https://${id}.test`, auth: 'none' as const })),
   });
@@ -48,6 +53,15 @@ it('each member is asked once, however many refuse, before one of them is asked 
   const { members, last } = await refusedBy({ group: 'many' }, RATE_LIMITED, 6);
   expect(new Set(members).size).toBe(6);
   expect(last).toMatchObject({ action: 'again', after_ms: 0 });
+});
+
+it('a ticket is valid after as many members have refused as a group may have, with long names', async () => {
+  const name = 'a-group-with-a-long-name';
+  await membersAt(name, 32, {}, (upstream) => upstream.padStart(64, 'm'));
+  const { members, last } = await refusedBy({ group: name }, RATE_LIMITED, 32);
+  expect(new Set(members).size).toBe(32);
+  const { ticket = '' } = last ?? {};
+  expect(await post({ group: name, max_wait_ms: 0, ticket })).toMatchObject({ status: 429 });
 });
 
 it('a lease that must not wait goes to the other members, and to none twice', async () => {
