@@ -18,7 +18,7 @@ import { handedGroupOf } from '../core/hand-over.ts';
 import type { Observation } from './observe/observation.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { ParkedAcquires } from './parked.ts';
-import { expiryBy, ticketFrom } from './requests.ts';
+import { instantBy, ticketFrom } from './requests.ts';
 import type { Shell } from './shell.ts';
 import type { Leases, PoolVerification } from './leases.ts';
 import type { Batch } from './batch.ts';
@@ -87,8 +87,11 @@ export class AcquireCalls {
     });
     superseded?.(this.#superseded(id, ticket.isById === true));
     const reply = (await answer) as AcquireAnswer;
-    if (reply.kind !== 'granted' || reply.expiresAt === undefined) return reply;
-    return { ...reply, expiresAt: expiryBy(request.sentAt, arrivedAt, reply.expiresAt) };
+    if (reply.kind !== 'granted') return reply;
+    const { expiresAt, grantedAt } = reply;
+    if (expiresAt === undefined || grantedAt === undefined) return reply;
+    const byHolder = (at: number): number => instantBy(request.sentAt, arrivedAt, at);
+    return { ...reply, expiresAt: byHolder(expiresAt), grantedAt: byHolder(grantedAt) };
   }
 
   /** @throws if a newer instance has replaced this one and granted the lease */
@@ -186,12 +189,12 @@ export class LeasesById {
       const { attachment, until } = lease;
       await leases.verifyCurrent(true);
       const expiresAt = countsUntil(shell.state.bound, until);
-      return { kind: 'ok', attachment, expiresAt: expiryBy(held.sentAt, arrivedAt, expiresAt) };
+      return { kind: 'ok', attachment, expiresAt: instantBy(held.sentAt, arrivedAt, expiresAt) };
     }
     const taken = await acquires.resume(claim);
     if (taken.kind === 'gone') return taken;
     const { attachment, expiresAt = shell.now() } = taken;
-    return { kind: 'ok', attachment, expiresAt: expiryBy(held.sentAt, arrivedAt, expiresAt) };
+    return { kind: 'ok', attachment, expiresAt: instantBy(held.sentAt, arrivedAt, expiresAt) };
   }
 }
 

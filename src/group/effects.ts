@@ -78,7 +78,7 @@ export class EffectRunner {
     lent,
   }: Extract<Effect, { kind: 'grant' }>): void {
     const { batch, acquires, handle, onLeaving, countsUntil, grantFields } = this.#targets;
-    const { id: leaseId, attachment, nested, heirOf, reserved, isById } = lease;
+    const { id: leaseId, attachment, nested, heirOf, reserved, isById, grantedAt } = lease;
     const parked = acquires.take(id);
     const answer = (): void => {
       onLeaving();
@@ -90,7 +90,7 @@ export class EffectRunner {
         ...(nested === null ? {} : { nested }),
         ...(heirOf.length === 0 ? {} : { heirOf }),
         ...(reserved === null ? {} : { reserved }),
-        ...(isById ? { expiresAt: countsUntil(lease) } : {}),
+        ...(isById ? { expiresAt: countsUntil(lease), grantedAt } : {}),
         ...(waitedFor === undefined ? {} : { waitedFor }),
         ...(lent === undefined ? {} : { lent }),
         ...(lease.named === IMPLICIT ? {} : { member: lease.named }),

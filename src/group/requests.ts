@@ -49,15 +49,11 @@ function skewOf(
 }
 
 /**
- * Converts the expiry of a lease to the clock of its holder, which sent `sentAt`. The result is never later than the
- * expiry, because the transit time counts as elapsed.
+ * Converts when a lease was granted or expires to the clock of its holder, which sent `sentAt`. The result is never
+ * later than `at`, because the transit time counts as elapsed.
  */
-export function expiryBy(
-  sentAt: number | undefined,
-  arrivedAt: InstantMs,
-  expiresAt: number,
-): number {
-  return sentAt === undefined ? expiresAt : sentAt + expiresAt - arrivedAt;
+export function instantBy(sentAt: number | undefined, arrivedAt: InstantMs, at: number): number {
+  return sentAt === undefined ? at : sentAt + at - arrivedAt;
 }
 
 /** Builds the claims of returned prefetched slots, which have no holder any more. */

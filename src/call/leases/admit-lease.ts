@@ -1,4 +1,5 @@
 import type { WaitReason } from '../../core/parts/decision-log.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RateRoom } from '../../core/parts/rates.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
@@ -35,6 +36,7 @@ import type { Metering } from '../plan/metering.ts';
 import { noteRejection } from '../observe/analytics.ts';
 import type { Candidate } from '../plan/plan.ts';
 import { askById, type ParkedById } from './ask-by-id.ts';
+import { holdExceeded } from './lease-call.ts';
 import { poolOfToken, type PoolAt, type PoolHold } from './lease-token.ts';
 
 /** Time limit of a message that nothing depends on. */
@@ -64,6 +66,8 @@ export type LeaseAdmitted =
       readonly kind: 'admitted';
       readonly holds: readonly PoolHold[];
       readonly member: string | null;
+      /** When it was granted in all its groups. Earlier than now if the request is repeated. */
+      readonly grantedAt: number;
       readonly rates: readonly RateRoom[];
       /** The wait of its last request. null if it did not wait. */
       readonly waited: Waited | null;
@@ -103,15 +107,23 @@ async function finished(
 ): Promise<LeaseAdmitted> {
   const refused = await ask.refusedNow(held.map(({ placement }) => placement));
   if (refused !== null) {
-    endAll(held, ask);
+    endAll(held, 'unused', ask);
     return refused;
+  }
+  // A repeated request renews its lease, and must not prolong it beyond the maximum.
+  const { maxHoldMs } = ask.plan.rules.hold;
+  const now = steadyClock.now();
+  const grantedAt = Math.max(...held.map(({ granted }) => granted.grantedAt ?? now));
+  if (grantedAt + maxHoldMs <= now) {
+    endAll(held, 'cancelled', ask);
+    return holdExceeded(maxHoldMs);
   }
   const { ctx } = ask.plan.call;
   const isSole = held.length === 1;
   for (const { granted } of held) {
     ctx.waitUntil(letGo(granted, isSole ? null : granted.lease.confirm(), ask));
   }
-  return admitted(held, waited, ask);
+  return admitted(held, grantedAt, waited, ask);
 }
 
 type ParkedIn = ParkedById & { readonly group: string; readonly pools: readonly PoolAt[] };
@@ -207,12 +219,14 @@ function contextOf(
 
 function admitted(
   held: readonly PlacedLease[],
+  grantedAt: number,
   waited: Waited | null,
   { plan: { members } }: LeaseAdmissionRequest,
 ): LeaseAdmitted {
   const granting = held.find(({ placement }) => placement.group === members?.group);
   const member = granting?.granted.member ?? null;
-  return { kind: 'admitted', holds: held.map(holdOf), member, rates: ratesToReport(held), waited };
+  const rates = ratesToReport(held);
+  return { kind: 'admitted', holds: held.map(holdOf), member, grantedAt, rates, waited };
 }
 
 function holdOf({ placement, granted, request }: PlacedLease): PoolHold {
@@ -246,11 +260,15 @@ function giveBack({ granted }: PlacedLease, full: Full | null, ask: LeaseAdmissi
 }
 
 /** Ends all grants, also those of identical requests. They have the same caller, which may not have the lease. */
-function endAll(held: readonly PlacedLease[], ask: LeaseAdmissionRequest): void {
+function endAll(
+  held: readonly PlacedLease[],
+  outcome: LeaseOutcome,
+  ask: LeaseAdmissionRequest,
+): void {
   const { env, table, ctx } = ask.plan.call;
   for (const { placement, granted } of held) {
     const pool = poolSourceOfHeld(env, placement, table);
-    ctx.waitUntil(letGo(granted, pool().release(granted.leaseId, 'unused', null), ask));
+    ctx.waitUntil(letGo(granted, pool().release(granted.leaseId, outcome, null), ask));
   }
 }
 

@@ -120,6 +120,12 @@ export function unknownToken(what: 'lease' | 'ticket'): Rejected {
   return rejected({ reason: 'lease_unknown', message });
 }
 
+/** The rejection of a lease that was held for the maximum time of its groups. */
+export function holdExceeded(maxHoldMs: number): Rejected {
+  const message = `This lease was held for ${maxHoldMs} ms, the maximum in its groups (\`holds.max_hold_ms\`). Stop the work and release the lease.`;
+  return rejected({ reason: 'hold_exceeded', message });
+}
+
 /** The rejection if pools could not be reached. They receive the same message from the retry. */
 export function notReported(groups: readonly string[]): Rejected {
   const message = `${groups.length === 1 ? 'Group' : 'Groups'} ${groups.map((group) => `\`${group}\``).join(', ')} cannot be reached at the moment. Send the same request again shortly.`;

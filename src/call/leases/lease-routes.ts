@@ -29,6 +29,7 @@ import { LEFT_STATUS, rejected, type Rejected } from '../results/result.ts';
 import { cancelAll, releaseAll, renewAll } from './held-pools.ts';
 import {
   answerAs,
+  holdExceeded,
   notReported,
   openLeaseOf,
   routeReply,
@@ -155,10 +156,7 @@ async function putLease(call: AuthenticatedCall, token: string): Promise<LeaseRo
   if (forbidden !== null) return forbidden;
   const { maxHoldMs } = planHeld(call, lease).rules.hold;
   const holdLeftMs = lease.grantedAt + maxHoldMs - sentAt;
-  if (holdLeftMs <= 0) {
-    const message = `This lease was held for ${maxHoldMs} ms, the maximum in its groups (\`holds.max_hold_ms\`). Stop the work and release the lease.`;
-    return rejected({ reason: 'hold_exceeded', message });
-  }
+  if (holdLeftMs <= 0) return holdExceeded(maxHoldMs);
   const renewed = await renewAll(call, lease);
   switch (renewed.kind) {
     case 'ok': {

@@ -205,7 +205,7 @@ async function leased(
   { call, located, rules }: Candidate,
   wanted: LeaseRequestBody,
   ticket: TicketToken,
-  { holds, member, rates, waited }: Extract<LeaseAdmitted, { kind: 'admitted' }>,
+  { holds, member, grantedAt, rates, waited }: Extract<LeaseAdmitted, { kind: 'admitted' }>,
   receivedAt: number,
 ): Promise<RouteReply> {
   const now = steadyClock.now();
@@ -225,7 +225,7 @@ async function leased(
     },
     upstream: located.upstream.id,
     mayWait: rules.mayWait && callTicket.maxWaitMs !== 0,
-    grantedAt: now,
+    grantedAt,
     member,
     pools: holds,
   });
@@ -239,7 +239,7 @@ async function leased(
     lease_ids: leaseIds,
     groups,
     member,
-    ...expiry(expiresAt, receivedAt, rules.hold.maxHoldMs),
+    ...expiry(expiresAt, receivedAt, grantedAt + rules.hold.maxHoldMs - now),
     waited_ms: Math.max(0, waitedMs),
   };
   return routeReply(201, body, {

@@ -115,6 +115,11 @@ export type AcquireAnswer =
        * of `sentAt`, or by that of the object if the request has none. Absent for other leases.
        */
       readonly expiresAt?: number;
+      /**
+       * Time of the grant of a lease that is held by its id, by the same clock. Earlier than this response if the
+       * request is repeated. Absent for other leases.
+       */
+      readonly grantedAt?: number;
       /** Slots that the isolate prefetches with this response. Absent if there are none. */
       readonly lent?: PrefetchedShare;
       readonly configVersion: number;

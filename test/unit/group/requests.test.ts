@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
 import { instant } from '../../../src/core/words/ids.ts';
-import { expiryBy, ticketFrom } from '../../../src/group/requests.ts';
+import { instantBy, ticketFrom } from '../../../src/group/requests.ts';
 import { acquireRequest } from '../../support/requests.ts';
 
 const NOW = instant(1_800_000_000_000);
@@ -84,11 +84,11 @@ describe('the expiry of a lease by the clock of its holder', () => {
 
   it.each([0, HOUR_MS, -HOUR_MS])('which is ahead by %i ms counts from when it was sent', (by) => {
     const arrivedAt = instant(NOW + 3_000);
-    expect(expiryBy(NOW + by, arrivedAt, EXPIRES_AT)).toBe(NOW + by + 42_000);
+    expect(instantBy(NOW + by, arrivedAt, EXPIRES_AT)).toBe(NOW + by + 42_000);
   });
 
   it('is by the clock of the object for a request that names no instant', () => {
-    expect(expiryBy(undefined, NOW, EXPIRES_AT)).toBe(EXPIRES_AT);
+    expect(instantBy(undefined, NOW, EXPIRES_AT)).toBe(EXPIRES_AT);
   });
 });
 

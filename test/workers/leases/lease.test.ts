@@ -151,6 +151,23 @@ it('is held no longer than its group lets anything be held', async () => {
   await del(held.lease);
 });
 
+it('is held no longer than that, however often its request is repeated', async () => {
+  await limitTo([group('repeated', 1, { holds: { max_hold_ms: 20_000 } })]);
+  const wanted = { group: 'repeated' };
+  const name = { 'idempotency-key': 'job' };
+  await leased(wanted, name);
+  await passAwake('repeated', 15_000);
+  const again = await leased(wanted, name);
+  expect(again.renew_within_ms).toBeLessThanOrEqual(5_000);
+  await passAwake('repeated', 6_000);
+  const exceeded = { status: 410, reason: 'hold_exceeded' };
+  expect(await put(again.lease)).toMatchObject(exceeded);
+  expect(await pool('repeated').status()).toMatchObject({ in_use: 1 });
+  expect(await post(wanted, name)).toMatchObject(exceeded);
+  await untilStatus('repeated', { in_use: 0 });
+  expect(await post(wanted, name)).toMatchObject({ status: 410, reason: 'lease_gone' });
+});
+
 it('goes on over a crash of its pool, and waits on with its age', async () => {
   await limitTo([group('crash', 1)]);
   const held = await leased({ group: 'crash' });
