@@ -23,14 +23,7 @@ import {
   type Moved,
   type AttemptResult,
 } from '../results/result.ts';
-import {
-  reportCut,
-  learnAccount,
-  groupsOf,
-  placeOf,
-  refusalFields,
-  type Sending,
-} from './sending.ts';
+import { reportCut, learnAccount, groupsOf, refusalFields, type Sending } from './sending.ts';
 import { isAboutKey, noAnswer, relay, reportAnswer, signature } from './relay.ts';
 
 /**
@@ -63,7 +56,7 @@ export async function refused(
   waitMs: number,
 ): Promise<AttemptResult> {
   const { candidate, turn, admission, metering } = sending;
-  const { call, members, member } = candidate;
+  const { call, member } = candidate;
   const { body } = call;
   const { attempts } = turn;
   const { kind } = refusal.signal;
@@ -77,10 +70,7 @@ export async function refused(
   if (kind === 'egress') logEgressRefused(candidate, answer);
   else logEvent('upstream_refused', refusalFields(sending, refusal, answer?.status ?? null));
   if (answer !== null) reportAnswer(sending, answer);
-  const isRepeat = attempts.noteRefused(placeOf(candidate), refusal.signal);
-  if (members !== null && member !== null && kind !== 'served') {
-    noteRefusedAt(attempts, members, member, kind);
-  }
+  const isRepeat = noteRefusedAt(candidate, attempts, refusal.signal);
   admission.report(refusal.signal, refusal.scope, isRepeat);
   const notServed = metering?.notServed;
   // A final refusal is about the call and gives no information about the slot.

@@ -23,14 +23,14 @@ import {
 } from '../results/result.ts';
 import { countInFlight, departures, type AuthenticatedCall } from '../request/call.ts';
 import { withOwnAddresses, droppedHeader, type CallTarget } from '../plan/target.ts';
-import type { Candidate } from '../plan/plan.ts';
+import { placeOf, type Candidate } from '../plan/plan.ts';
 import type { Admission } from '../acquire/admission.ts';
 import { traceCall } from '../observe/trace.ts';
 import { CallNamesReader } from '../plan/call-names.ts';
 import type { Located } from '../request/locate.ts';
 import { noterOf, type CheckedAnswer } from './hold-run.ts';
 import { endRunOf, mayEndRun, lookForMade } from './end-run.ts';
-import { reportCut, groupsOf, sourceOf, placeOf, refusalFields, type Sending } from './sending.ts';
+import { reportCut, groupsOf, sourceOf, refusalFields, type Sending } from './sending.ts';
 import { rateHeaders, requestIdOf } from './response-headers.ts';
 import { readLateError } from './read-answer.ts';
 

@@ -99,14 +99,6 @@ export function refusalFields(
   };
 }
 
-export function placeOf({
-  located,
-  members,
-  member,
-}: Pick<Candidate, 'located' | 'members' | 'member'>): string {
-  return member === null ? located.upstream.id : `${members?.group ?? ''}#${member.id}`;
-}
-
 export function groupsOf({ placements }: Admission): string {
   return placements.map(({ group }) => group).join(', ');
 }

@@ -1,5 +1,5 @@
 import type { ExcludedMembers } from '../acquire/slot-request.ts';
-import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
+import type { UpstreamSignal } from '../../core/words/signal.ts';
 import { steadyClock } from '../../runtime/async.ts';
 import type { CallTicket } from '../acquire/admission.ts';
 import {
@@ -10,7 +10,7 @@ import {
   type CandidateAttempt,
 } from './call-attempts.ts';
 import type { MemberRoute, MemberPlan } from '../plan/member-plan.ts';
-import type { Candidate } from '../plan/plan.ts';
+import { placeOf, type Candidate } from '../plan/plan.ts';
 import type { NotServed } from '../results/result.ts';
 
 /** What decides where a refused call goes next. */
@@ -78,21 +78,28 @@ export function whereNextIfKept(
 }
 
 /**
- * Notes that a member has refused a call. A refusal of the network address also counts for all members with the same
- * address and egress.
+ * Notes that an upstream or a member has refused a call. A refusal of the network address also counts for all members
+ * with the same address and egress. Returns true if the call has stopped the group there before.
  */
 export function noteRefusedAt(
-  { refusedMembers }: CallAttempts<unknown>,
-  { group, places }: MemberPlan,
-  { id, located: { upstream } }: MemberRoute,
-  kind: RefusalKind,
-): void {
-  refusedMembers.note(id, kind);
-  refusedMembers.noteSaid(group, id, kind, steadyClock.now());
-  if (kind !== 'egress') return;
-  for (const other of places.values()) {
-    if (isSamePlace(other.located.upstream, upstream)) refusedMembers.note(other.id, kind);
+  candidate: Pick<Candidate, 'located' | 'members' | 'member'>,
+  attempts: CallAttempts<unknown>,
+  signal: UpstreamSignal,
+): boolean {
+  const { members, member } = candidate;
+  const { kind } = signal;
+  const isRepeat = attempts.noteRefused(placeOf(candidate), signal);
+  if (members === null || member === null || kind === 'served') return isRepeat;
+  const { refusedMembers } = attempts;
+  refusedMembers.note(member.id, kind);
+  refusedMembers.noteSaid(members.group, member.id, kind, steadyClock.now());
+  if (kind !== 'egress') return isRepeat;
+  for (const other of members.places.values()) {
+    if (isSamePlace(other.located.upstream, member.located.upstream)) {
+      refusedMembers.note(other.id, kind);
+    }
   }
+  return isRepeat;
 }
 
 /**

@@ -6,7 +6,7 @@ import { mayReportUsage } from '../../routing/key-access.ts';
 import { EachSecond, steadyClock } from '../../runtime/async.ts';
 import { logEvent } from '../../runtime/log.ts';
 import type { AuthenticatedCall } from '../request/call.ts';
-import { placeOf, type CallLimits } from '../answer/sending.ts';
+import type { CallLimits } from '../answer/sending.ts';
 import { hintsIn, nearlyEmpty, readAnswer } from '../answer/read-answer.ts';
 import { CallAttempts } from '../attempts/call-attempts.ts';
 import { noteRefusedAt, whereNextIfKept } from '../attempts/where-next.ts';
@@ -51,14 +51,10 @@ export async function patchLease(
     return judged({ action: 'go_on', after_ms: 0 });
   }
   const { kind } = refusal.signal;
-  const { members, member } = held;
   const attempts = new CallAttempts(call.request.headers, lease.past);
-  const isRepeat = attempts.noteRefused(placeOf(held), refusal.signal);
+  const isRepeat = noteRefusedAt(held, attempts, refusal.signal);
   // The holder's network address is not that of the Worker.
   if (kind !== 'egress') await reportRefused(call, lease, refusal, isRepeat);
-  if (members !== null && member !== null && kind !== 'served') {
-    noteRefusedAt(attempts, members, member, kind);
-  }
   const ticket = { maxWaitMs: lease.mayWait ? null : 0 };
   const where = whereNextIfKept(
     held,

@@ -121,6 +121,15 @@ export function atMember(candidate: Candidate, member: MemberRoute): Candidate {
 }
 
 /** A call as groups see it, even if it will not be sent. */
+/** The upstream that a call is sent to, or the member of a group. */
+export function placeOf({
+  located,
+  members,
+  member,
+}: Pick<Candidate, 'located' | 'members' | 'member'>): string {
+  return member === null ? located.upstream.id : `${members?.group ?? ''}#${member.id}`;
+}
+
 export function routedCall(
   { request, method, caller }: AuthenticatedCall,
   at: Pick<RoutedCall, 'upstream' | 'path' | 'operation' | 'model'>,

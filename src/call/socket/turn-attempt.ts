@@ -14,8 +14,8 @@ import { CallBody, bodyBudget } from '../request/body.ts';
 import type { AuthenticatedCall } from '../request/call.ts';
 import type { Located } from '../request/locate.ts';
 import { modelRule, referredPath } from '../request/find-model.ts';
-import { placeOf, sourceOf } from '../answer/sending.ts';
-import { atMember, planAt, type Candidate } from '../plan/plan.ts';
+import { sourceOf } from '../answer/sending.ts';
+import { atMember, placeOf, planAt, type Candidate } from '../plan/plan.ts';
 import { rejected, unreachable, type Rejected, type NotServed } from '../results/result.ts';
 import { nextCandidate, planSpill } from '../drive/spill.ts';
 import type { Admission } from '../acquire/admission.ts';
@@ -193,10 +193,7 @@ export async function refuseTurn(
   }
   const { signal, scope, isFinal } = refusal;
   const { kind } = signal;
-  const isRepeat = attempts.noteRefused(placeOf(candidate), signal);
-  if (members !== null && member !== null && kind !== 'served') {
-    noteRefusedAt(attempts, members, member, kind);
-  }
+  const isRepeat = noteRefusedAt(candidate, attempts, signal);
   admission.report(signal, scope, isRepeat);
   const where = mayRetry ? whereNext(candidate, turn, kind) : null;
   const isKept = where !== null && member !== null && kind !== 'served' && isLasting(kind);

@@ -3,10 +3,9 @@ import type { Frame } from '../../upstream/socket/messages.ts';
 import type { PipedUpstream, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { fetchAnswer } from '../../upstream/transfer/fetch-answer.ts';
 import type { AuthenticatedCall } from '../request/call.ts';
-import { placeOf } from '../answer/sending.ts';
 import { keptAnswer } from '../answer/refused.ts';
 import { withOwnAddresses, targetOf, type CallTarget } from '../plan/target.ts';
-import type { Candidate } from '../plan/plan.ts';
+import { placeOf, type Candidate } from '../plan/plan.ts';
 import type { Rejected } from '../results/result.ts';
 import { isNotSwitched } from '../request/upgrade.ts';
 

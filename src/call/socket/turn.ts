@@ -4,7 +4,8 @@ import { isFailure, type SocketEnd, type SocketPipe } from '../../upstream/socke
 import type { ResponsesEvent } from '../../upstream/socket/messages.ts';
 import { BoundWatch } from '../../upstream/transfer/watched-pipe.ts';
 import type { Settle, NotServed } from '../results/result.ts';
-import { sourceOf, placeOf } from '../answer/sending.ts';
+import { sourceOf } from '../answer/sending.ts';
+import { placeOf } from '../plan/plan.ts';
 import { readFailedEvent } from '../answer/read-answer.ts';
 import { keepForRun } from '../answer/hold-run.ts';
 import { proofBy } from '../attempts/where-next.ts';
