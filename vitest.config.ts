@@ -35,8 +35,8 @@ const withoutMapsOfBundled: Plugin = {
     id.includes('/deps_ssr/') ? { code, map: { mappings: '' } } : undefined,
 };
 
-/** A file of these takes less time than a process for it would, so they share one for each core. */
-const SHARED_PROCESSES = { isolate: false, maxWorkers: 2 };
+/** A file of these takes less time than a process for it would, so they share three: some files wait. */
+const SHARED_PROCESSES = { isolate: false, maxWorkers: 3 };
 
 /** They wait more than they compute: six at a time keep two cores busy. */
 const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
