@@ -38,11 +38,11 @@ const withoutMapsOfBundled: Plugin = {
 /** A file of these takes less time than a process for it would, so they share three: some files wait. */
 const SHARED_PROCESSES = { isolate: false, maxWorkers: 3 };
 
-/** They wait more than they compute: six at a time keep two cores busy. */
-const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
+/** They wait more than they compute: eight at a time keep two cores busy. */
+const SIDE_BY_SIDE = { maxWorkers: 8, sequence: { groupOrder: 1 } };
 
 /**
- * Files of these run one after another in the same six runtimes: `test/workers/support/setup.ts` restores each runtime
+ * Files of these run one after another in the same eight runtimes: `test/workers/support/setup.ts` restores each runtime
  * between them.
  */
 const SHARED_RUNTIME: TestProjectInlineConfiguration['test'] = { isolate: false };
