@@ -61,6 +61,8 @@ beforeAll(async () => {
   site = await startSite();
   origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
   stage = await startClientStage(LIMIT, () => ({ cors_origins: [origin] }));
+  // Long enough for two calls to be there at once on a busy machine.
+  stage.upstream.configure({ firstByteDelayMs: 100 });
 }, 300_000);
 
 afterAll(async () => {

@@ -31,7 +31,7 @@ async function apply(): Promise<void> {
 it('are added, and say what the configuration says of them', async () => {
   await openForm();
   await page.getByRole('button', { name: 'Add member' }).click();
-  await member(1).getByLabel('Upstream').selectOption('openai');
+  await member(1).getByRole('combobox', { name: 'Upstream' }).selectOption('openai');
   await member(1).getByLabel('Secret').fill('UPSTREAM_TEAM_A');
   await member(1).getByLabel('Slots').fill('4');
   await member(1).getByText('Name, models, rates and budgets').click();

@@ -17,17 +17,32 @@ describe('a fixed window', () => {
   const windowBegins = () =>
     until(() => expect(Date.now() % WINDOW_MS).toBeLessThan(WINDOW_MS / 4));
 
-  it.each([1, 6])('refuses no request: auto, %d callers', async (callers) => {
-    const stage = await reporting(WINDOW, { upstream: openai });
+  const cases = (['auto', 'window'] as const).flatMap((headers) =>
+    [1, 6].map((callers) => [headers, callers] as const),
+  );
+
+  it.each(cases)('refuses no request: %s, %d callers', async (limit_headers, callers) => {
+    const stage = await reporting(WINDOW, { upstream: { ...openai, limit_headers } });
     await windowBegins();
     expect(await refusedOf(stage, callers, 30)).toEqual([{}, 30]);
   });
 
-  it.each([1, 6])('of an unknown upstream is read too: auto, %d callers', async (callers) => {
-    const settings = { refuseAs: 'openai' };
-    const stage = await reporting(WINDOW, { settings, upstream: { limit_headers: 'auto' } });
+  it.each(cases)('of an unknown upstream is read too: %s, %d callers', async (limit_headers, n) => {
+    const stage = await reporting(WINDOW, {
+      settings: { refuseAs: 'openai' },
+      upstream: { limit_headers },
+    });
     await windowBegins();
-    expect(await refusedOf(stage, callers, 30)).toEqual([{}, 30]);
+    expect(await refusedOf(stage, n, 30)).toEqual([{}, 30]);
+  });
+
+  it.each([1, 6])('refuses no call for its tokens, of %d callers', async (callers) => {
+    const window = { ...WINDOW, rpm: 10_000, tpm: 20_000 };
+    const stage = await reporting(window, { upstream: { ...openai, limit_headers: 'window' } });
+    await windowBegins();
+    // A twentieth of the limit is less than one of them.
+    const headers = { 'x-strict-input-tokens': '1500' };
+    expect(await refusedOf(stage, callers, 24, { headers })).toEqual([{}, 24]);
   });
 });
 

@@ -5,7 +5,6 @@ import { limitsOf, type Sending } from '../../../src/call/answer/sending.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import {
   pausedMs,
-  refusedOf,
   reportedBy,
   reporting,
   send,
@@ -42,7 +41,8 @@ describe('after a call that leaves nothing of a limit', () => {
   });
 
   it('the next one takes the refusal where the headers are ignored', async () => {
-    const stage = await reporting(ONE, { upstream: { ...openai, limit_headers: 'ignore' } });
+    const window = { ...ONE, windowMs: 5_000 };
+    const stage = await reporting(window, { upstream: { ...openai, limit_headers: 'ignore' } });
     expect(await reportedBy(send(stage, 'one'))).toEqual(served(1));
     expect(pausedMs(await statusOf(stage))).toBe(0);
     expect(await reportedBy(send(stage, 'two'))).toEqual(served(2));
@@ -116,30 +116,6 @@ describe('what is nearly empty', () => {
     const ms = pausedMs(await statusOf(stage));
     expect(ms).toBeGreaterThanOrEqual(waitMsMin);
     expect(ms).toBeLessThanOrEqual(waitMsMax);
-  });
-});
-
-describe('a fixed window', () => {
-  const requests = { rpm: 20, tpm: 1_000_000, windowMs: 2_000, algorithm: 'fixed' };
-
-  it.each([1, 6])('refuses no request: window, %d callers', async (callers) => {
-    const stage = await reporting(requests, { upstream: { ...openai, limit_headers: 'window' } });
-    expect(await refusedOf(stage, callers, 30)).toEqual([{}, 30]);
-  });
-
-  it('of an unknown upstream is read too: window, 6 callers', async () => {
-    const settings = { refuseAs: 'openai' };
-    const stage = await reporting(requests, { settings, upstream: { limit_headers: 'window' } });
-    expect(await refusedOf(stage, 6, 30)).toEqual([{}, 30]);
-  });
-
-  it.each([1, 6])('refuses no call for its tokens, of %d callers', async (callers) => {
-    const window = { rpm: 10_000, tpm: 20_000, windowMs: 2_000, algorithm: 'fixed' };
-    const upstream = { ...openai, limit_headers: 'window' } as const;
-    const stage = await reporting(window, { upstream });
-    // A twentieth of the limit is less than one of them.
-    const headers = { 'x-strict-input-tokens': '1500' };
-    expect(await refusedOf(stage, callers, 24, { headers })).toEqual([{}, 24]);
   });
 });
 
