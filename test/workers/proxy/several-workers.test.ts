@@ -15,7 +15,7 @@ let strict: Strict;
 let workers: SeveralWorkersCall[];
 
 beforeAll(async () => {
-  strict = await strictScope('several', { limit: 3, chunks: 3, chunkDelayMs: 5 });
+  strict = await strictScope('several', { limit: 3, chunks: 3, chunkDelayMs: 50 });
   workers = [];
   for (let at = 0; at < WORKERS; at += 1) workers.push(await startWorker());
   const config: ConfigInput = {

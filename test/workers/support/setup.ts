@@ -6,6 +6,7 @@
 import { listDurableObjectIds, reset, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { vi } from 'vitest';
+import type { Env } from '../../../src/env.ts';
 
 interface ModuleRunner {
   readonly evaluatedModules: {
@@ -23,6 +24,8 @@ interface ModuleRunner {
 interface RuntimeState {
   readonly bindings: Readonly<Record<string, unknown>>;
   isRestoring: boolean;
+  /** Ends what the modules of the current file still send later. */
+  endFile(): void;
 }
 
 interface RuntimeScope {
@@ -34,7 +37,7 @@ const scope = globalThis as unknown as RuntimeScope;
 const bindings = env as unknown as Record<string, unknown>;
 
 if (scope.runtimeState === undefined) {
-  scope.runtimeState = { bindings: { ...bindings }, isRestoring: false };
+  scope.runtimeState = { bindings: { ...bindings }, isRestoring: false, endFile: () => undefined };
   readLoadedWorker(scope.__vitest_mocker__.moduleRunner, scope.runtimeState);
   reuseLoadedCode(scope.__vitest_mocker__.moduleRunner);
 } else {
@@ -43,6 +46,7 @@ if (scope.runtimeState === undefined) {
 
 // After the reset, so that the Worker's modules are those that its tests import.
 const { ViolationLog } = await import('../../../src/group/observe/lesson-warnings.ts');
+const { BehindCalls } = await import('../../../src/call/observe/note-refusal.ts');
 const { failByViolations, noteViolation } = await import('../../support/violations.ts');
 
 // oxlint-disable-next-line typescript/unbound-method -- called with its object below
@@ -58,10 +62,12 @@ ViolationLog.prototype.note = function noted(violations, now) {
 };
 
 failByViolations();
+dropLateCounts(scope.runtimeState);
 
 /** Removes what the files before have left: modules, objects, copies of the configuration, bindings and globals. */
 async function restore(state: RuntimeState): Promise<void> {
   const { bindings: first } = state;
+  state.endFile();
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
   for (const name of Object.keys(bindings)) if (!(name in first)) delete bindings[name];
@@ -77,6 +83,21 @@ async function restore(state: RuntimeState): Promise<void> {
   const store = first['SNAPSHOTS'] as KVNamespace;
   const { keys } = await store.list();
   await Promise.all(keys.map(({ name }) => store.delete(name)));
+}
+
+/** Drops counts that a file sends to the directory after its end. They would be in the rows of the next file. */
+function dropLateCounts(state: RuntimeState): void {
+  let hasEnded = false;
+  state.endFile = () => (hasEnded = true);
+  // oxlint-disable-next-line typescript/unbound-method -- called with its object below
+  const { soon } = BehindCalls.prototype;
+  BehindCalls.prototype.soon = function soonUnlessEnded({ env: found, ctx }, now) {
+    const get = (of: Env, name: string | symbol): unknown => {
+      if (hasEnded) throw new Error('The test file has ended.');
+      return Reflect.get(of, name);
+    };
+    soon.call(this, { env: new Proxy(found, { get }), ctx }, now);
+  };
 }
 
 /** Deletes the rows of all directories, because a reset leaves them in about one of a hundred files. */
