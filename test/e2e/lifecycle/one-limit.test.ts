@@ -21,7 +21,7 @@ it('several Workers on one namespace keep a limit of 3 together', async () => {
   stage = await startStage({
     config: practiceConfig(3),
     workers: 3,
-    upstream: { limit: 3, chunks: 4, chunkDelayMs: 15 },
+    upstream: { limit: 3, chunks: 4, chunkDelayMs: 40 },
   });
   const urls = stage.urls();
   expect(new Set(urls).size).toBe(3);

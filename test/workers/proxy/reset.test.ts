@@ -125,7 +125,7 @@ it('a grant whose reply is lost with the object makes one call at the upstream',
 });
 
 it('an object that is reset again and again under a crowd loses no call', async () => {
-  await strict.configure({ silentAfterChunks: null, chunks: 4, chunkDelayMs: 15 });
+  await strict.configure({ silentAfterChunks: null, chunks: 4, chunkDelayMs: 40 });
   const callersAtOnce = Array.from({ length: 24 }, (_, at) => open(CHAT, `c${at}`));
   for (const total of [3, 9]) {
     await until(async () => expect((await strict.stats()).total).toBeGreaterThan(total));
