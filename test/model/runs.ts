@@ -27,10 +27,11 @@ export function runs<Values>(numRuns: number): fc.Parameters<Values> {
 
 /**
  * Scales a minimum count over all histories of a property by MODEL_RUNS. A count of fewer histories varies more, so it may
- * be below its share by half, and by four standard deviations where these are more. Then rare things need not happen.
+ * be below its share by half, and by eight standard deviations where these are more: a history has many of them or none.
+ * Then rare things need not happen.
  */
 export function enough(count: number): number {
   if (!isPartial) return count;
   const expected = count * SHARE;
-  return Math.ceil(Math.min(expected / 2, expected - 4 * Math.sqrt(expected))) - 1;
+  return Math.ceil(Math.min(expected / 2, expected - 8 * Math.sqrt(expected))) - 1;
 }
