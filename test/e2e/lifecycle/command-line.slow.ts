@@ -114,7 +114,7 @@ describe('an automatic group', () => {
       0,
       'Created a configuration entry for group `auto:openai`.\n',
     ]);
-    // Nobody has called it, so that what it had before is not known.
+    // It has had no calls, so its earlier state is unknown.
     const again = await headgate(['limit', 'auto:openai', '3']);
     expect([again.code, again.out, again.err]).toEqual([
       0,
@@ -134,7 +134,7 @@ describe('what was begun', () => {
     expect((await headgate(['resume', 'practice'])).code).toBe(0);
   });
 
-  it('is done to its end where nobody reads what is said of it', async () => {
+  it('ends normally after its output was closed', async () => {
     const unread = '("$@"; echo "code $?" >&2) | true';
     const program = [process.execPath, 'scripts/headgate.ts'];
     const env = {
@@ -275,9 +275,9 @@ describe('credentials', () => {
     expect((await headgate(['status'], { env })).code).toBe(4);
   });
 
-  it('nobody there ends with 3, and wrong usage with 2', async () => {
-    const nobody = { HEADGATE_URL: 'http://127.0.0.1:9' };
-    expect((await headgate(['status'], { env: nobody })).code).toBe(3);
+  it('exits with 3 if no server listens, and with 2 for wrong usage', async () => {
+    const unreachable = { HEADGATE_URL: 'http://127.0.0.1:9' };
+    expect((await headgate(['status'], { env: unreachable })).code).toBe(3);
     const codes = await Promise.all(
       [['nothing'], ['release'], ['status', '--no-such'], ['keys', 'nothing'], []].map(
         async (args) => (await headgate(args)).code,

@@ -242,7 +242,7 @@ describe('what it costs', () => {
     expect(new Set(leasesIn(await find('rows', { limit: 1_000 }))).size).toBe(240);
   });
 
-  it('is one row a minute at the most where calls are few in each, and all may end at once', async () => {
+  it('is at most one row a minute for few calls, even if all end at once', async () => {
     stopTime();
     onTestFinished(resumeTime);
     for (let minute = 0; minute < 4; minute += 1) {
